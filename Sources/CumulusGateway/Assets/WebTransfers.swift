@@ -53,7 +53,7 @@ package struct WebTransfers: Sendable {
             return WebAnswer(
                 status: 200,
                 headers: WebGateway.common(uuid),
-                body: Bytes(json.text.utf8)
+                body: json.bytes
             )
         }
     }

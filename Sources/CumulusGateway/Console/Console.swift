@@ -272,7 +272,7 @@ package struct Console: FilePages {
         WebAnswer(
             status: status,
             headers: [(name: "Content-Type", value: "application/json; charset=utf-8")],
-            body: Bytes(json.text.utf8)
+            body: json.bytes
         )
     }
 }

@@ -18,7 +18,7 @@ extension ConsoleCall {
         defer { calls.close() }
         let links = links(route.scope, route.database)
         let context = WebContext(route, values, calls, links, uuid: uuid)
-        guard case .object(let members) = try await context.answer() else {
+        guard case .object(let members) = try JSONReader.read(await context.answer()) else {
             throw WebContext.resultMissing
         }
         return .json(members)

@@ -131,8 +131,12 @@ package struct NodeDoor: WebDoor {
             try await connection.query(header(.recordsQuery), request)
         }
 
-        func modify(_ message: Bytes) async throws(ServiceError) -> ModifiedRecords {
-            try await connection.modify(header(.recordsModify), message)
+        func modify(
+            _ message: Bytes,
+            overReadable: Bool
+        ) async throws(ServiceError) -> ModifiedRecords {
+            let header = header(.recordsModify)
+            return try await connection.modify(header, message, overReadable: overReadable)
         }
 
         func read(_ method: Method, _ message: Bytes) async throws(ServiceError) -> [Bytes] {

@@ -94,8 +94,14 @@ package protocol WebCalls: Sendable {
     func query(_ request: QueryRecordsRequest) async throws(ServiceError) -> FoundRecords
     /// Saves and deletes records under a request id of its own.
     ///
-    /// - Parameter message: A `ModifyRecordsRequest`.
-    func modify(_ message: Bytes) async throws(ServiceError) -> ModifiedRecords
+    /// - Parameters:
+    ///   - message: A `ModifyRecordsRequest`.
+    ///   - overReadable: Whether it saves over what is there, whatever its tag, as far as the
+    ///     caller may read it.
+    func modify(
+        _ message: Bytes,
+        overReadable: Bool
+    ) async throws(ServiceError) -> ModifiedRecords
     /// Makes a call that changes nothing; returns the messages of its answer.
     func read(_ method: Method, _ message: Bytes) async throws(ServiceError) -> [Bytes]
     /// Makes a change under a request id of its own.

@@ -137,7 +137,7 @@ package struct WebGateway: Sendable {
             }
             var seen: WebSeen?
             defer { carried = headers(for: caller, route, seen) }
-            answer.body = Bytes(try await run(request, route, caller, uuid, &seen).text.utf8)
+            answer.body = try await run(request, route, caller, uuid, &seen)
         } catch {
             answer = error.answer(uuid: uuid)
         }
@@ -164,7 +164,7 @@ package struct WebGateway: Sendable {
         _ caller: Caller,
         _ uuid: String,
         _ seen: inout WebSeen?
-    ) async throws(WebError) -> JSON {
+    ) async throws(WebError) -> Bytes {
         let object = try WebObject(body: request.body)
         let access = caller.access(to: route)
         let entrance = LocalEntrance(

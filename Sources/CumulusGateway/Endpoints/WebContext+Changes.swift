@@ -38,9 +38,9 @@ extension WebContext {
         var options: WebRecordOptions
     }
 
-    func zoneChanges() async throws -> [JSON.Member] {
+    func zoneChanges(_ json: inout JSONWriter) async throws {
         let base = try WebRecordOptions(request)
-        var entries: [JSON] = []
+        var zones: [(id: RecordZone.ID, found: Result<ZoneChanges, WebError>)] = []
         for item in try request.items("zones") {
             guard let id = try zone(in: item) else {
                 throw WebError.badRequest("'\(item.place("zoneID"))' is missing")
@@ -48,19 +48,36 @@ extension WebContext {
             let options = try WebRecordOptions(item, over: base)
             let wish = ZoneWish(id: id, object: item, options: options)
             do {
-                let members = try await changes(wish)
-                let zone = JSON.Member("zoneID", WebZone.json(id, user: user))
-                entries.append(.object([zone] + members))
+                zones.append((id, .success(try await changes(wish))))
             } catch let error as ServiceError {
-                entries.append(WebZone.entry(WebError(error), id, user: user, uuid: uuid))
+                zones.append((id, .failure(WebError(error))))
             } catch let error as WebError {
-                entries.append(WebZone.entry(error, id, user: user, uuid: uuid))
+                zones.append((id, .failure(error)))
             }
         }
-        return [JSON.Member("zones", .array(entries))]
+        json.object { json in
+            json.key("zones")
+            json.array(of: zones) { zone, json in write(zone.found, of: zone.id, to: &json) }
+        }
     }
 
-    func recordsChanges() async throws -> [JSON.Member] {
+    private func write(
+        _ found: Result<ZoneChanges, WebError>,
+        of id: RecordZone.ID,
+        to json: inout JSONWriter
+    ) {
+        switch found {
+        case .success(let changes):
+            json.object { json in
+                json.key("zoneID")
+                WebZone.write(id, user: user, to: &json)
+                write(changes, to: &json)
+            }
+        case .failure(let error): json.value(WebZone.entry(error, id, user: user, uuid: uuid))
+        }
+    }
+
+    func recordsChanges(_ json: inout JSONWriter) async throws {
         guard let id = try zone(in: request) else {
             throw WebError.badRequest("'zoneID' is missing")
         }
@@ -68,10 +85,23 @@ extension WebContext {
             throw WebError.badRequest("cannot get changes in default zone")
         }
         let options = try WebRecordOptions(request)
-        return try await changes(ZoneWish(id: id, object: request, options: options))
+        let wish = ZoneWish(id: id, object: request, options: options)
+        let changes = try await changes(wish)
+        json.object { write(changes, to: &$0) }
     }
 
-    private func changes(_ wish: ZoneWish) async throws -> [JSON.Member] {
+    /// What changed in a zone, as far as its wish goes.
+    private struct ZoneChanges {
+        var wish: ZoneWish
+        var records: [Record]
+        var columns: [String: [String: FieldType]]
+        /// The names of records.
+        var deleted: [String]
+        var token: Bytes
+        var moreComing: Bool
+    }
+
+    private func changes(_ wish: ZoneWish) async throws -> ZoneChanges {
         let isReverse = try wish.object.flag("reverse") ?? request.flag("reverse") ?? false
         guard !isReverse else {
             throw WebError.badRequest("changes are told oldest first only; leave 'reverse' out")
@@ -91,17 +121,33 @@ extension WebContext {
         let types = try wish.object.strings("desiredRecordTypes")
         let wanted = try types ?? request.strings("desiredRecordTypes")
         let records = answer.changed.filter { wanted?.contains($0.recordType) ?? true }
-        let columns = try await columns(of: records)
-        let writer = writer(wish.options)
-        let changed = records.map { writer.json($0, columns: columns[$0.recordType] ?? [:]) }
         let deleted = answer.deleted.filter { deletion in
             wanted?.contains { Bytes($0.utf8) == deletion.type } ?? true
         }
-        let tombstones = deleted.map { writer.tombstone($0.id.id.recordName, in: wish.id) }
-        return [
-            JSON.Member("records", .array(changed + tombstones)),
-            JSON.Member("syncToken", .string(Base64.encode(answer.token))),
-            JSON.Member("moreComing", .bool(answer.moreComing)),
-        ]
+        return ZoneChanges(
+            wish: wish,
+            records: records,
+            columns: try await columns(of: records),
+            deleted: deleted.map(\.id.id.recordName),
+            token: answer.token,
+            moreComing: answer.moreComing
+        )
+    }
+
+    /// Writes the members that tell what changed.
+    private func write(_ changes: ZoneChanges, to json: inout JSONWriter) {
+        let writer = writer(changes.wish.options)
+        json.key("records")
+        json.array { json in
+            for record in changes.records {
+                let columns = changes.columns[record.recordType] ?? [:]
+                writer.write(record, columns: columns, to: &json)
+            }
+            for name in changes.deleted {
+                writer.writeTombstone(name, in: changes.wish.id, to: &json)
+            }
+        }
+        json.member("syncToken", .string(Base64.encode(changes.token)))
+        json.member("moreComing", .bool(changes.moreComing))
     }
 }

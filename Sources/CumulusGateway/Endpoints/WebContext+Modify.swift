@@ -1,5 +1,8 @@
 // records/modify: plans, sends, plans forced operations again that somebody was ahead of, and shows
 // the saved records whole.
+//
+// What a request says of its records is taken for granted first. Records are looked up before for
+// requests that say too little, and for operations that the node refused.
 
 import CumulusModel
 import CumulusNode
@@ -16,15 +19,17 @@ extension WebContext {
     /// How often forced operations are planned; each time somebody else was ahead.
     private static let rounds = 5
 
-    func modifyRecords() async throws -> [JSON.Member] {
+    func modifyRecords(_ json: inout JSONWriter) async throws {
         let modify = try WebModify(request, for: user) { newRecordName() }
         let token = try await zoneToken(of: modify.operations.map(\.id.zoneID))
         var round = Round(open: Array(modify.operations.indices))
+        try await carryOutAsAssumed(modify, &round)
+        let isBegun = !round.outcomes.isEmpty
         for number in 0..<WebContext.rounds where !round.open.isEmpty {
             do {
                 try await carryOut(modify, &round)
             } catch {
-                if number == 0 { throw error }
+                if number == 0, !isBegun { throw error }
                 // Operations of an earlier round are done, and their outcomes are reported.
                 for place in round.open { round.outcomes[place] = .failed(WebError(any: error)) }
                 round.open = []
@@ -37,8 +42,14 @@ extension WebContext {
             outcomes[place] = .failed(error)
         }
         if let error = zoneError(outcomes) { throw error }
-        let records = JSON.Member("records", .array(try await entries(outcomes, modify)))
-        return [records] + syncToken(token)
+        let shown = try await shown(outcomes, modify)
+        json.object { json in
+            json.key("records")
+            json.array(of: modify.operations.indices) { place, json in
+                write(outcomes[place], modify.operations[place], at: place, shown, to: &json)
+            }
+            write(syncToken: token, to: &json)
+        }
     }
 
     /// The progress of a request that is carried out in rounds.
@@ -48,6 +59,20 @@ extension WebContext {
         var outcomes: [Int: Outcome] = [:]
         /// Operations whose files came from other nodes.
         var fetched: Set<Int> = []
+    }
+
+    /// Carries out what the node does with no look-up before.
+    private func carryOutAsAssumed(_ modify: WebModify, _ round: inout Round) async throws {
+        // Others are refused by what they ask for.
+        guard !user.isEmpty else { return }
+        let columns = try await calls.columns(of: modify.types(round.open))
+        guard let assumption = modify.assumption(columns) else { return }
+        let knowledge = knowledge(assumption.stored, columns)
+        let plan = modify.plan(round.open, knowledge)
+        guard plan.failures.isEmpty else { return }
+        let isForced = assumption.isForced
+        let errors = try await send(plan, modify, overReadable: isForced, &round.outcomes)
+        round.open = errors.keys.sorted()
     }
 
     private func carryOut(_ modify: WebModify, _ round: inout Round) async throws {
@@ -86,9 +111,19 @@ extension WebContext {
         let results = try await fetch(ids, keys: nil)
         let found = results.compactMap { try? $0.get().recordType }
         let types = Set(modify.types(places)).union(found)
-        return WebModify.Knowledge(
-            stored: Dictionary(zip(ids, results)) { first, _ in first },
-            columns: try await calls.columns(of: types.sorted()),
+        return knowledge(
+            Dictionary(zip(ids, results)) { first, _ in first },
+            try await calls.columns(of: types.sorted())
+        )
+    }
+
+    private func knowledge(
+        _ stored: [Record.ID: RecordResult],
+        _ columns: [String: [String: FieldType]]
+    ) -> WebModify.Knowledge {
+        WebModify.Knowledge(
+            stored: stored,
+            columns: columns,
             user: user,
             database: database,
             asset: { [links, user] in links.asset(of: $0, for: user, in: $1) }
@@ -96,9 +131,12 @@ extension WebContext {
     }
 
     /// Sends a plan; returns what the node refused, by the places of the operations.
+    ///
+    /// - Parameter overReadable: Whether saves go over whatever the caller may read.
     private func send(
         _ plan: WebModify.Plan,
         _ modify: WebModify,
+        overReadable: Bool = false,
         _ outcomes: inout [Int: Outcome]
     ) async throws -> [Int: ServiceError] {
         if plan.saves.isEmpty, plan.deletes.isEmpty { return [:] }
@@ -110,7 +148,7 @@ extension WebContext {
             deletes: plan.deletes.map { WireRecordID($0.id) },
             deleteTags: plan.deletes.map { $0.tag.flatMap { Bytes(hex: $0) } ?? [] }
         ).encoded()
-        let answer = try await calls.modify(message)
+        let answer = try await calls.modify(message, overReadable: overReadable)
         let (saves, deletes) = (answer.saves, answer.deletes)
         guard saves.count == plan.saves.count, deletes.count == plan.deletes.count else {
             throw WebContext.resultMissing
@@ -168,35 +206,61 @@ extension WebContext {
 
     // MARK: Answers
 
-    private func entries(
+    /// The saved records as answers show them.
+    private struct Shown {
+        /// Whole records, by the places of their operations, as far as they could be read.
+        var records: [Int: Record] = [:]
+        var columns: [String: [String: FieldType]] = [:]
+    }
+
+    /// Saved records stay saved even if they can't be shown whole.
+    private func shown(
         _ outcomes: [Int: Outcome],
         _ modify: WebModify
-    ) async throws -> [JSON] {
-        let saved = modify.operations.indices.filter {
-            if case .saved? = outcomes[$0] { true } else { false }
+    ) async throws -> Shown {
+        var shown = Shown()
+        var read: [Int] = []
+        let shares = modify.operations.contains { $0.record.share != nil }
+        for (place, operation) in modify.operations.enumerated() {
+            guard case .saved(let record)? = outcomes[place] else { continue }
+            shown.records[place] = record
+            if shares || !operation.isWhole(record) { read.append(place) }
         }
-        let keys = WebContext.wireKeys(saved.map { modify.operations[$0].options })
-        // Saved records stay saved even if they can't be shown whole.
-        let ids = saved.map { modify.operations[$0].id }
-        let whole = (try? await fetch(ids, keys: keys)) ?? []
-        let shown = Dictionary(uniqueKeysWithValues: zip(saved, whole))
-        let records = whole.compactMap { try? $0.get() }
-        let columns = (try? await columns(of: records)) ?? [:]
-        return modify.operations.indices.map { place in
-            let operation = modify.operations[place]
-            switch outcomes[place] {
-            case .saved(let record)?:
-                let found = shown[place].flatMap { try? $0.get() } ?? record
-                return writer(operation.options)
-                    .json(found, columns: columns[found.recordType] ?? [:])
-            case .deleted?:
-                return writer(operation.options).tombstone(operation.id.recordName)
-            case .failed(let error)?:
-                return WebRecordWriter.entry(error, operation.id.recordName, uuid: uuid)
-            case nil:
-                let error = WebContext.resultMissing
-                return WebRecordWriter.entry(error, operation.id.recordName, uuid: uuid)
-            }
+        let keys = WebContext.wireKeys(read.map { modify.operations[$0].options })
+        let whole = (try? await fetch(read.map { modify.operations[$0].id }, keys: keys)) ?? []
+        for (place, result) in zip(read, whole) {
+            if let record = try? result.get() { shown.records[place] = record }
         }
+        shown.columns = (try? await columns(of: Array(shown.records.values))) ?? [:]
+        return shown
+    }
+
+    private func write(
+        _ outcome: Outcome?,
+        _ operation: WebOperation,
+        at place: Int,
+        _ shown: Shown,
+        to json: inout JSONWriter
+    ) {
+        let name = operation.id.recordName
+        switch outcome {
+        case .saved(let saved)?:
+            let record = shown.records[place] ?? saved
+            let columns = shown.columns[record.recordType] ?? [:]
+            writer(operation.options).write(record, columns: columns, to: &json)
+        case .deleted?: writer(operation.options).writeTombstone(name, to: &json)
+        case .failed(let error)?:
+            json.value(WebRecordWriter.entry(error, name, uuid: uuid))
+        case nil:
+            json.value(WebRecordWriter.entry(WebContext.resultMissing, name, uuid: uuid))
+        }
+    }
+}
+
+extension WebOperation {
+    /// Whether a record that it saved is all that is stored, in a request without shares: it made
+    /// the record, which holds no file and hangs below no other.
+    fileprivate func isWhole(_ record: Record) -> Bool {
+        kind == .create && record.parent == nil && !record.holdsAssets
     }
 }

@@ -5,7 +5,7 @@ import CumulusNode
 import CumulusWire
 
 extension WebContext {
-    func lookUpRecords() async throws -> [JSON.Member] {
+    func lookUpRecords(_ json: inout JSONWriter) async throws {
         let base = try WebRecordOptions(request)
         let zone = try self.zone(in: request) ?? .default
         var wishes: [(id: Record.ID, options: WebRecordOptions)] = []
@@ -18,30 +18,36 @@ extension WebContext {
         let keys = WebContext.wireKeys(wishes.map(\.options))
         let results = try await fetch(wishes.map(\.id), keys: keys)
         let columns = try await columns(of: results.compactMap { try? $0.get() })
-        let entries = zip(wishes, results).map { wish, result in
-            entry(result, wish.id, columns, wish.options)
+        json.object { json in
+            json.key("records")
+            json.array(of: zip(wishes, results)) { pair, json in
+                let (wish, result) = pair
+                write(result, wish.id, columns, wish.options, to: &json)
+            }
+            write(syncToken: token, to: &json)
         }
-        return [JSON.Member("records", .array(entries))] + syncToken(token)
     }
 
     /// One entry of an answer's records.
-    func entry(
+    private func write(
         _ result: RecordResult,
         _ id: Record.ID,
         _ columns: [String: [String: FieldType]],
-        _ options: WebRecordOptions
-    ) -> JSON {
+        _ options: WebRecordOptions,
+        to json: inout JSONWriter
+    ) {
         switch result {
         case .success(let record):
-            writer(options).json(record, columns: columns[record.recordType] ?? [:])
+            let columns = columns[record.recordType] ?? [:]
+            writer(options).write(record, columns: columns, to: &json)
         case .failure(let error):
-            WebRecordWriter.entry(WebError(error), id.recordName, uuid: uuid)
+            json.value(WebRecordWriter.entry(WebError(error), id.recordName, uuid: uuid))
         }
     }
 
     // MARK: Queries
 
-    func queryRecords() async throws -> [JSON.Member] {
+    func queryRecords(_ json: inout JSONWriter) async throws {
         guard let object = try request.object("query") else {
             throw WebError.badRequest("'query' is missing")
         }
@@ -71,19 +77,16 @@ extension WebContext {
             }
         let answer = try await calls.query(call)
         let writer = writer(options)
-        let entries = answer.records.map { writer.json($0, columns: columns[type] ?? [:]) }
-        var members = [JSON.Member("records", .array(entries))] + syncToken(token)
-        if !answer.cursor.isEmpty {
-            let next = QueryMarker(
-                cursor: answer.cursor,
-                keys: options.keys,
-                syncToken: token
-            )
-            members.append(
-                JSON.Member("continuationMarker", .string(Base64.encode(next.content)))
-            )
+        json.object { json in
+            json.key("records")
+            json.array(of: answer.records) { record, json in
+                writer.write(record, columns: columns[type] ?? [:], to: &json)
+            }
+            write(syncToken: token, to: &json)
+            guard !answer.cursor.isEmpty else { return }
+            let next = QueryMarker(cursor: answer.cursor, keys: options.keys, syncToken: token)
+            json.member("continuationMarker", .string(Base64.encode(next.content)))
         }
-        return members
     }
 
     /// nil means all zones.

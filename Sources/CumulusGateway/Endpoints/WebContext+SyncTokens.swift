@@ -52,4 +52,9 @@ extension WebContext {
         guard route.wantsSyncToken, let token else { return [] }
         return [JSON.Member("syncToken", .string(token))]
     }
+
+    /// Writes that member.
+    func write(syncToken token: String?, to json: inout JSONWriter) {
+        for member in syncToken(token) { json.member(member.key, member.value) }
+    }
 }

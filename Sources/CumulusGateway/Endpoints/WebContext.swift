@@ -1,7 +1,8 @@
 // One request at its endpoint: what it asks, and the caller's calls to the node.
 //
 // Made by `WebGateway` when the caller was let in. The endpoints are in extensions, one file per
-// family; each returns the members of the answer, or throws what refuses the request.
+// family. Each returns the members of the answer, or, where answers hold many records, writes the
+// answer when it is there as a whole. It throws what refuses the request.
 //
 // Folder: what each endpoint does. Read `WebContext`, then `WebContext+Records`.
 
@@ -38,22 +39,32 @@ package struct WebContext: Sendable {
     var user: String { calls.user }
     var database: DatabaseScope { route.database }
 
-    /// Does what the request asks for.
-    package func answer() async throws(WebError) -> JSON {
+    /// Does what the request asks for; returns the JSON of the answer.
+    package func answer() async throws(WebError) -> Bytes {
         do {
-            return .object(try await members())
+            var json = JSONWriter()
+            try await answer(&json)
+            return json.bytes
         } catch {
             throw WebError(any: error)
         }
     }
 
-    private func members() async throws -> [JSON.Member] {
+    private func answer(_ json: inout JSONWriter) async throws {
         switch route.endpoint {
-        case .recordsLookup: try await lookUpRecords()
-        case .recordsModify: try await modifyRecords()
-        case .recordsQuery: try await queryRecords()
-        case .recordsChanges: try await recordsChanges()
-        case .changesZone: try await zoneChanges()
+        case .recordsLookup: try await lookUpRecords(&json)
+        case .recordsModify: try await modifyRecords(&json)
+        case .recordsQuery: try await queryRecords(&json)
+        case .recordsChanges: try await recordsChanges(&json)
+        case .changesZone: try await zoneChanges(&json)
+        default: json.value(.object(try await members() ?? []))
+        }
+    }
+
+    /// The members of an answer that is not written as it comes; nil for the others.
+    private func members() async throws -> [JSON.Member]? {
+        switch route.endpoint {
+        case .recordsLookup, .recordsModify, .recordsQuery, .recordsChanges, .changesZone: nil
         case .changesDatabase: try await databaseChanges(tokenKeys: ["syncToken"])
         case .zonesChanges: try await databaseChanges(tokenKeys: ["metaSyncToken", "syncToken"])
         case .zonesList: try await listZones()

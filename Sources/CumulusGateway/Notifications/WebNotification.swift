@@ -71,7 +71,7 @@ package struct WebNotification: Hashable, Sendable {
             if !news.fields.isEmpty {
                 let writer = WebFieldWriter(user: user)
                 let fields = news.fields.sorted { $0.key < $1.key }.map { key, value in
-                    JSON.Member(key, writer.bare(value, in: news.recordID.zoneID))
+                    JSON.Member(key, JSON { writer.bare(value, in: news.recordID.zoneID, to: &$0) })
                 }
                 members.append(JSON.Member("af", .object(fields)))
             }

@@ -96,7 +96,7 @@ package enum FCMPush {
             message.append(JSON.Member("notification", .object(notification)))
         }
         message.append(JSON.Member("android", .object(android(content))))
-        return Bytes(JSON.object([JSON.Member("message", .object(message))]).text.utf8)
+        return JSON.object([JSON.Member("message", .object(message))]).bytes
     }
 
     private static func android(_ content: PushNews.Content) -> [JSON.Member] {

@@ -58,7 +58,7 @@ package struct PushNews: Hashable, Sendable {
 
         /// The text of both parts.
         var text: Bytes {
-            Bytes(JSON.object([JSON.Member("aps", aps), JSON.Member("ck", ck)]).text.utf8)
+            JSON.object([JSON.Member("aps", aps), JSON.Member("ck", ck)]).bytes
         }
     }
 

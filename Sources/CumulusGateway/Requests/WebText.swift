@@ -30,12 +30,14 @@ package enum WebText {
 
     /// The values of a request target's query, as they were sent; the first of each name counts.
     package static func query(of target: String) -> [String: String] {
-        guard let start = target.firstIndex(of: "?") else { return [:] }
+        let bytes = target.utf8
+        guard let start = bytes.firstIndex(of: UInt8(ascii: "?")) else { return [:] }
         var values: [String: String] = [:]
-        for pair in target[target.index(after: start)...].split(separator: "&") {
-            let name = String(pair.prefix { $0 != "=" })
+        for pair in bytes[bytes.index(after: start)...].split(separator: UInt8(ascii: "&")) {
+            let end = pair.firstIndex(of: UInt8(ascii: "=")) ?? pair.endIndex
+            let name = String(Substring(pair[..<end]))
             guard values[name] == nil else { continue }
-            values[name] = String(pair.dropFirst(name.count + 1))
+            values[name] = String(Substring(pair[end...].dropFirst()))
         }
         return values
     }
@@ -60,13 +62,22 @@ extension WebText {
     package static func uuid(_ high: UInt64, _ low: UInt64) -> String {
         let version = high & 0xFFFF_FFFF_FFFF_0FFF | 0x4000
         let variant = low & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000
-        var digits = [version, variant].flatMap { number in
-            withUnsafeBytes(of: number.bigEndian) { Array($0) }
-        }.hex.uppercased()
-        for place in [20, 16, 12, 8] {
-            digits.insert("-", at: digits.index(digits.startIndex, offsetBy: place))
+        let length = 36
+        return String(unsafeUninitializedCapacity: length) { text in
+            var shift = 64
+            var number = version
+            for place in 0..<length {
+                if place == 8 || place == 13 || place == 18 || place == 23 {
+                    text[place] = UInt8(ascii: "-")
+                    continue
+                }
+                if shift == 0 { (shift, number) = (64, variant) }
+                shift -= 4
+                let digit = UInt8(truncatingIfNeeded: number >> UInt64(shift)) & 15
+                text[place] = (digit < 10 ? UInt8(ascii: "0") : UInt8(ascii: "A") - 10) + digit
+            }
+            return length
         }
-        return digits
     }
 }
 

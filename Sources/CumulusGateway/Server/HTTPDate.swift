@@ -3,12 +3,27 @@
 // Called by `HTTPServer` for each answer.
 
 import CumulusModel
+import Synchronization
 
 enum HTTPDate {
     private static let weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
     private static let months = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
+
+    /// The date of the latest second, which is written once.
+    final class Latest: Sendable {
+        private let latest = Mutex((second: Int64.min, text: ""))
+
+        /// - Parameter milliseconds: Milliseconds since 1970 UTC.
+        func text(_ milliseconds: Int64) -> String {
+            let second = milliseconds / 1_000
+            return latest.withLock { latest in
+                if latest.second != second { latest = (second, HTTPDate.text(milliseconds)) }
+                return latest.text
+            }
+        }
+    }
 
     /// - Parameter milliseconds: Milliseconds since 1970 UTC; an earlier time counts as 1970.
     static func text(_ milliseconds: Int64) -> String {

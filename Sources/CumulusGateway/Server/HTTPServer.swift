@@ -77,6 +77,7 @@ package struct HTTPServer: Sendable {
     let transfers: BodyRoom
     private let connections: OpenConnections
     private let proxies: TrustedProxies
+    private let date = HTTPDate.Latest()
 
     /// - Parameters:
     ///   - webPages: Asked in this order, before the gateway.
@@ -173,7 +174,7 @@ package struct HTTPServer: Sendable {
     ) async throws {
         var response = await traced(request, Caller(channel))
         if request.method == .head { response = response.createHeadResponse() }
-        response.headers[.date] = HTTPDate.text(door.now)
+        response.headers[.date] = date.text(door.now)
         do {
             try await writer.write(response: response.head, body: response.body)
         } catch is HTTPParserError {
@@ -211,20 +212,22 @@ package struct HTTPServer: Sendable {
         // A caller for whom a proxy speaks is not on this machine, whatever its address.
         let isLocal = caller.isLoopback && !origin.isForwarded
         let named = origin.isForwarded ? origin.address : nil
-        let claim = claim(of: web, isLocal: isLocal)
+        let path = WebText.path(of: target)
+        let claim = claim(of: web, at: path, isLocal: isLocal)
         guard connections.begin(caller.id, from: named, claim) else {
             return refusal(HTTPServer.crowded)
         }
-        let operatorAnswer = await self.pages.answer(
-            method,
-            target,
-            isLoopback: isLocal,
-            isOwnHost: hosts.admits(host),
-            address: origin.address,
-            authorization: web.headers["authorization"]
-        )
-        if let operatorAnswer { return HTTPServer.response(operatorAnswer) }
-        let path = target.prefix { $0 != "?" }
+        if OperatorPages.isAt(path) {
+            let answer = await self.pages.answer(
+                method,
+                target,
+                isLoopback: isLocal,
+                isOwnHost: hosts.admits(host),
+                address: origin.address,
+                authorization: web.headers["authorization"]
+            )
+            if let answer { return HTTPServer.response(answer) }
+        }
         let pages = webPages.first { $0.isAt(path) }
         if pages != nil, !hosts.admits(host) { return refusal(WebHosts.refusal(of: host)) }
         if let response = await transfer(request, web, pages, caller) { return response }
@@ -243,8 +246,11 @@ package struct HTTPServer: Sendable {
     }
 
     /// The privilege of a request when all others fill the room.
-    private func claim(of web: WebRequest, isLocal: Bool) -> ConnectionClaim {
-        let path = web.target.prefix { $0 != "?" }
+    private func claim(
+        of web: WebRequest,
+        at path: Substring,
+        isLocal: Bool
+    ) -> ConnectionClaim {
         if OperatorPages.isAt(path) { return isLocal ? .ofOperator : .page }
         guard let pages = webPages.first(where: { $0.isAt(path) }), pages.areForOperators else {
             return .none

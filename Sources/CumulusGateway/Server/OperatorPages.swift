@@ -53,7 +53,7 @@ package struct OperatorPages: Sendable {
         address: Bytes = [],
         authorization: String? = nil
     ) async -> WebAnswer? {
-        let path = target.prefix { $0 != "?" }
+        let path = WebText.path(of: target)
         guard OperatorPages.isAt(path) else { return nil }
         guard method == "GET" || method == "HEAD" else {
             return OperatorPages.text(405, "\(path) takes GET, not \(method)\n", "GET, HEAD")

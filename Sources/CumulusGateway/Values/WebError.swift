@@ -101,7 +101,7 @@ package struct WebError: Error, Hashable, Sendable {
         WebAnswer(
             status: status,
             headers: fields + WebGateway.common(uuid),
-            body: Bytes(json(uuid: uuid).text.utf8)
+            body: json(uuid: uuid).bytes
         )
     }
 

@@ -2,7 +2,7 @@
 // request wants that.
 //
 // It is called for each field of each record of an answer. `WebFieldReader` reads its output back
-// as the same value, except for assets, which are written back by a receipt.
+// as the same value, except for assets, which are written back by a receipt. hot: once per field.
 
 package import CumulusModel
 
@@ -24,77 +24,96 @@ package struct WebFieldWriter: Sendable {
         self.downloadURL = downloadURL
     }
 
-    /// The field dictionary of a value.
+    /// Writes the field dictionary of a value.
     ///
     /// - Parameter column: The field's type in the schema.
+    package func write(
+        _ value: FieldValue,
+        in zone: RecordZone.ID,
+        column: FieldType?,
+        to json: inout JSONWriter
+    ) {
+        json.object { json in
+            json.key("value")
+            bare(value, in: zone, to: &json)
+            json.member("type", .string(WebFieldType.tag(of: value, column: column)))
+        }
+    }
+
+    /// The same as a value.
     package func json(
         _ value: FieldValue,
         in zone: RecordZone.ID,
         column: FieldType?
     ) -> JSON {
-        [
-            "value": bare(value, in: zone),
-            "type": .string(WebFieldType.tag(of: value, column: column)),
-        ]
+        JSON { write(value, in: zone, column: column, to: &$0) }
     }
 
-    /// The field dictionary of a value that only clients with the user's key can read.
-    func json(_ sealed: SealedValue) -> JSON {
-        [
-            "value": .string(Base64.encode(sealed.bytes)), "type": "ENCRYPTED_BYTES",
-            "isEncrypted": .bool(true),
-        ]
+    /// Writes the field dictionary of a value that only clients with the user's key can read.
+    func write(_ sealed: SealedValue, to json: inout JSONWriter) {
+        json.object { json in
+            json.member("value", .string(Base64.encode(sealed.bytes)))
+            json.member("type", "ENCRYPTED_BYTES")
+            json.member("isEncrypted", .bool(true))
+        }
     }
 
-    /// The value without its type.
-    func bare(_ value: FieldValue, in zone: RecordZone.ID) -> JSON {
+    /// Writes the value without its type.
+    func bare(_ value: FieldValue, in zone: RecordZone.ID, to json: inout JSONWriter) {
         switch value {
-        case .string(let text): return .string(text)
-        case .int64(let number): return integer(number)
-        case .double(let number):
-            if number.isInfinite { return number < 0 ? "-Infinity" : "Infinity" }
-            return numbersAsStrings ? .string("\(number)") : .decimal(number)
-        case .timestamp(let moment): return integer(moment.millisecondsSince1970)
-        case .bytes(let bytes): return .string(Base64.encode(bytes))
-        case .location(let location): return location.webJSON
+        case .string(let text): json.value(.string(text))
+        case .int64(let number): json.value(integer(number))
+        case .double(let number): json.value(decimal(number))
+        case .timestamp(let moment): json.value(integer(moment.millisecondsSince1970))
+        case .bytes(let bytes): json.value(.string(Base64.encode(bytes)))
+        case .location(let location): location.write(to: &json)
         case .reference(let reference):
-            return [
-                "recordName": .string(reference.recordName),
-                "zoneID": WebZone.json(zone, user: user),
-                "action": reference.action == .deleteSelf ? "DELETE_SELF" : "NONE",
-            ]
-        case .asset(let asset):
-            var members = [
-                JSON.Member("fileChecksum", .string(Base64.encode(asset.digest))),
-                JSON.Member("size", .integer(Int64(clamping: asset.size))),
-            ]
-            if let url = downloadURL(asset) {
-                members.append(JSON.Member("downloadURL", .string(url)))
+            json.object { json in
+                json.member("recordName", .string(reference.recordName))
+                json.key("zoneID")
+                WebZone.write(zone, user: user, to: &json)
+                let isOwning = reference.action == .deleteSelf
+                json.member("action", isOwning ? "DELETE_SELF" : "NONE")
             }
-            return .object(members)
-        case .list(let elements): return .array(elements.map { bare($0, in: zone) })
+        case .asset(let asset): write(asset, to: &json)
+        case .list(let elements):
+            json.array(of: elements) { bare($0, in: zone, to: &$1) }
+        }
+    }
+
+    private func write(_ asset: Asset, to json: inout JSONWriter) {
+        json.object { json in
+            json.member("fileChecksum", .string(Base64.encode(asset.digest)))
+            json.member("size", .integer(Int64(clamping: asset.size)))
+            if let url = downloadURL(asset) { json.member("downloadURL", .string(url)) }
         }
     }
 
     private func integer(_ number: Int64) -> JSON {
         numbersAsStrings ? .string(String(number)) : .integer(number)
     }
+
+    private func decimal(_ number: Double) -> JSON {
+        if number.isInfinite { return number < 0 ? "-Infinity" : "Infinity" }
+        return numbersAsStrings ? .string("\(number)") : .decimal(number)
+    }
 }
 
 extension Location {
-    /// The stored parts only.
-    package var webJSON: JSON {
+    /// Writes the stored parts only.
+    func write(to json: inout JSONWriter) {
         let numbers: [(String, Double?)] = [
             ("latitude", latitude), ("longitude", longitude),
             ("horizontalAccuracy", horizontalAccuracy), ("verticalAccuracy", verticalAccuracy),
             ("altitude", altitude), ("speed", speed), ("course", course),
         ]
-        var members = numbers.compactMap { key, number in
-            number.map { JSON.Member(key, .decimal($0)) }
+        json.object { json in
+            for (key, number) in numbers {
+                if let number { json.member(key, .decimal(number)) }
+            }
+            if let timestamp {
+                json.member("timestamp", .integer(timestamp.millisecondsSince1970))
+            }
         }
-        if let timestamp {
-            members.append(JSON.Member("timestamp", .integer(timestamp.millisecondsSince1970)))
-        }
-        return .object(members)
     }
 }

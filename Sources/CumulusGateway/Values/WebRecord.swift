@@ -81,83 +81,103 @@ package struct WebRecordWriter: Sendable {
 
     /// - Parameter columns: The fields of the type in the schema.
     package func json(_ record: Record, columns: [String: FieldType] = [:]) -> JSON {
-        let zone = record.recordID.zoneID
-        var members = [
-            JSON.Member("recordName", .string(record.recordID.recordName)),
-            JSON.Member("recordType", .string(record.recordType)),
-        ]
-        if let tag = record.recordChangeTag {
-            members.append(JSON.Member("recordChangeTag", .string(tag)))
+        JSON { write(record, columns: columns, to: &$0) }
+    }
+
+    /// - Parameter columns: The fields of the type in the schema.
+    package func write(
+        _ record: Record,
+        columns: [String: FieldType],
+        to json: inout JSONWriter
+    ) {
+        json.object { json in
+            json.member("recordName", .string(record.recordID.recordName))
+            json.member("recordType", .string(record.recordType))
+            if let tag = record.recordChangeTag { json.member("recordChangeTag", .string(tag)) }
+            json.key("fields")
+            write(fieldsOf: record, columns, to: &json)
+            json.member("pluginFields", .object([]))
+            json.key("created")
+            write(record.creationDate, record.creatorUserRecordName, to: &json)
+            json.key("modified")
+            write(record.modificationDate, record.lastModifiedUserRecordName, to: &json)
+            json.member("deleted", .bool(false))
+            write(record.recordID.zoneID, to: &json)
+            write(relationsOf: record, to: &json)
         }
-        members += [
-            JSON.Member("fields", .object(fieldMembers(record, columns))),
-            JSON.Member("pluginFields", .object([])),
-            JSON.Member("created", moment(record.creationDate, record.creatorUserRecordName)),
-            JSON.Member(
-                "modified",
-                moment(record.modificationDate, record.lastModifiedUserRecordName)
-            ),
-            JSON.Member("deleted", .bool(false)),
-            JSON.Member("zoneID", WebZone.json(zone, user: fields.user)),
-        ]
+    }
+
+    private func write(_ zone: RecordZone.ID, to json: inout JSONWriter) {
+        json.key("zoneID")
+        WebZone.write(zone, user: fields.user, to: &json)
+    }
+
+    private func write(relationsOf record: Record, to json: inout JSONWriter) {
         if let parent = record.parent {
-            let name = JSON.string(parent.recordName)
-            members.append(JSON.Member("parent", ["recordName": name]))
+            json.member("parent", ["recordName": .string(parent.recordName)])
         }
         if let share = record.share {
-            members.append(
-                JSON.Member(
-                    "share",
-                    [
-                        "recordName": .string(share.recordName),
-                        "zoneID": WebZone.json(zone, user: fields.user),
-                    ]
-                )
-            )
-        }
-        if let details = record.shareDetails {
-            members += WebShare.members(of: details, user: fields.user)
-        }
-        return .object(members)
-    }
-
-    private func fieldMembers(_ record: Record, _ columns: [String: FieldType]) -> [JSON.Member] {
-        let zone = record.recordID.zoneID
-        func isShown(_ key: String) -> Bool { keys?.contains(key) ?? true }
-        var members = record.allKeys().filter(isShown).compactMap { key in
-            record[key].map {
-                JSON.Member(key, fields.json($0, in: zone, column: columns[key]))
+            json.key("share")
+            json.object { json in
+                json.member("recordName", .string(share.recordName))
+                write(record.recordID.zoneID, to: &json)
             }
         }
-        for (key, value) in record.encryptedValues.values where isShown(key) {
-            guard case .sealed(let sealed) = value else { continue }
-            members.append(JSON.Member(key, fields.json(sealed)))
+        if let details = record.shareDetails {
+            for member in WebShare.members(of: details, user: fields.user) {
+                json.member(member.key, member.value)
+            }
         }
-        return members.sorted { $0.key < $1.key }
     }
 
-    /// The time and the user of a change; the device is not shown to others.
+    /// Fields in the order of their names.
+    private func write(
+        fieldsOf record: Record,
+        _ columns: [String: FieldType],
+        to json: inout JSONWriter
+    ) {
+        let zone = record.recordID.zoneID
+        let sealed = record.encryptedValues.values
+        let all = sealed.isEmpty ? record.allKeys() : (record.allKeys() + sealed.keys).sorted()
+        json.object { json in
+            for key in all where keys?.contains(key) ?? true {
+                if let value = record[key] {
+                    json.key(key)
+                    fields.write(value, in: zone, column: columns[key], to: &json)
+                } else if case .sealed(let value)? = sealed[key] {
+                    json.key(key)
+                    fields.write(value, to: &json)
+                }
+            }
+        }
+    }
+
+    /// Writes the time and the user of a change; the device is not shown to others.
+    ///
     /// - Parameter user: nil if the caller is not told.
-    private func moment(_ time: Timestamp?, _ user: String?) -> JSON {
-        let milliseconds = JSON.integer(time?.millisecondsSince1970 ?? 0)
-        guard let user else { return ["timestamp": milliseconds, "deviceID": ""] }
-        return [
-            "timestamp": milliseconds,
-            "userRecordName": .string(WebZone.owner(user, fields.user)), "deviceID": "",
-        ]
+    private func write(_ time: Timestamp?, _ user: String?, to json: inout JSONWriter) {
+        json.object { json in
+            json.member("timestamp", .integer(time?.millisecondsSince1970 ?? 0))
+            if let user {
+                json.member("userRecordName", .string(WebZone.owner(user, fields.user)))
+            }
+            json.member("deviceID", "")
+        }
     }
 
-    /// The entry of a record that was deleted.
+    /// Writes the entry of a record that was deleted.
     ///
     /// - Parameter zone: Named in feeds of changes.
-    package func tombstone(_ name: String, in zone: RecordZone.ID? = nil) -> JSON {
-        var members = [
-            JSON.Member("recordName", .string(name)), JSON.Member("deleted", .bool(true)),
-        ]
-        if let zone {
-            members.append(JSON.Member("zoneID", WebZone.json(zone, user: fields.user)))
+    func writeTombstone(
+        _ name: String,
+        in zone: RecordZone.ID? = nil,
+        to json: inout JSONWriter
+    ) {
+        json.object { json in
+            json.member("recordName", .string(name))
+            json.member("deleted", .bool(true))
+            if let zone { write(zone, to: &json) }
         }
-        return .object(members)
     }
 
     /// The entry of a record that failed.

@@ -46,17 +46,17 @@ package enum WebZone {
     }
 
     package static func json(_ id: RecordZone.ID, user: String) -> JSON {
+        JSON { write(id, user: user, to: &$0) }
+    }
+
+    static func write(_ id: RecordZone.ID, user: String, to json: inout JSONWriter) {
         let isDefault = id.zoneName == Names.defaultZone
         let owner = owner(id.ownerName, user)
-        var members = [JSON.Member("zoneName", .string(id.zoneName))]
-        if !owner.isEmpty { members.append(JSON.Member("ownerRecordName", .string(owner))) }
-        members.append(
-            JSON.Member(
-                "zoneType",
-                isDefault ? "DEFAULT_ZONE" : "REGULAR_CUSTOM_ZONE"
-            )
-        )
-        return .object(members)
+        json.object { json in
+            json.member("zoneName", .string(id.zoneName))
+            if !owner.isEmpty { json.member("ownerRecordName", .string(owner)) }
+            json.member("zoneType", isDefault ? "DEFAULT_ZONE" : "REGULAR_CUSTOM_ZONE")
+        }
     }
 
     package static func json(_ zone: RecordZone, user: String) -> JSON {

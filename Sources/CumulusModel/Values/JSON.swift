@@ -1,6 +1,6 @@
-// JSON as a value, and how it is written: one line, keys in the order given.
+// JSON as a value; its keys are in the order given.
 //
-// `JSONReader` reads it. Every command prints it with `--json`; tokens and keys of identity
+// `JSONReader` reads it, and `JSONWriter` writes it. Every command prints it with `--json`; tokens and keys of identity
 // providers consist of it. Unlike Foundation's JSON, it tells 35 from 35.0, keeps all 64 bits of an
 // integer, and leaves text as it is, code point by code point.
 
@@ -30,76 +30,6 @@ package enum JSON: Equatable, Sendable {
     package subscript(key: String) -> JSON? {
         guard case .object(let members) = self else { return nil }
         return members.first { $0.key == key }?.value
-    }
-
-    /// The JSON text, in one line.
-    package var text: String {
-        var text = ""
-        write(to: &text)
-        return text
-    }
-
-    package func write(to text: inout String) {
-        switch self {
-        case .null: text += "null"
-        case .bool(let flag): text += flag ? "true" : "false"
-        case .integer(let number): text += String(number)
-        case .decimal(let number): text += String(number)
-        case .string(let string): JSON.quote(string, to: &text)
-        case .array(let elements):
-            text += "["
-            for (index, element) in elements.enumerated() {
-                if index > 0 { text += ", " }
-                element.write(to: &text)
-            }
-            text += "]"
-        case .object(let members):
-            text += "{"
-            for (index, member) in members.enumerated() {
-                if index > 0 { text += ", " }
-                JSON.quote(member.key, to: &text)
-                text += ": "
-                member.value.write(to: &text)
-            }
-            text += "}"
-        }
-    }
-
-    /// Writes a string in quotes.
-    ///
-    /// Control characters are escaped, also those that only terminals act on.
-    private static func quote(_ string: String, to text: inout String) {
-        text += "\""
-        if string.utf8.allSatisfy(isPlain) {
-            text += string
-        } else {
-            escape(string, to: &text)
-        }
-        text += "\""
-    }
-
-    /// Whether a byte belongs to a character that is not escaped.
-    private static func isPlain(_ byte: UInt8) -> Bool {
-        switch byte {
-        case 0..<0x20, UInt8(ascii: "\""), UInt8(ascii: "\\"), 0x7F, 0xC2: false
-        default: true
-        }
-    }
-
-    private static func escape(_ string: String, to text: inout String) {
-        for scalar in string.unicodeScalars {
-            switch scalar {
-            case "\"": text += "\\\""
-            case "\\": text += "\\\\"
-            case "\n": text += "\\n"
-            case "\r": text += "\\r"
-            case "\t": text += "\\t"
-            case "\u{0}"..."\u{1F}", "\u{7F}"..."\u{9F}":
-                let digits = String(scalar.value, radix: 16)
-                text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
-            default: text.unicodeScalars.append(scalar)
-            }
-        }
     }
 
     package static func == (left: JSON, right: JSON) -> Bool {

@@ -74,14 +74,14 @@ package struct JSONReader {
     private mutating func object(_ depth: Int) throws(Problem) -> JSON {
         position += 1
         var members: [JSON.Member] = []
-        var keys: Set<[UInt8]> = []
+        var keys = KnownKeys()
         skipSpace()
         if take("}") { return .object([]) }
         while true {
             skipSpace()
             guard peek == UInt8(ascii: "\"") else { throw problem("a key in quotes is expected") }
             let key = try string()
-            guard keys.insert(Array(key.utf8)).inserted else {
+            guard keys.insert(key, among: members) else {
                 throw problem("the key \(JSON.string(key).text) occurs twice")
             }
             skipSpace()
@@ -90,6 +90,22 @@ package struct JSONReader {
             skipSpace()
             if take("}") { return .object(members) }
             guard take(",") else { throw problem("',' or '}' is expected") }
+        }
+    }
+
+    /// The keys of an object, which are compared one by one as long as they are few.
+    private struct KnownKeys {
+        private static let few = 12
+        private var all: Set<[UInt8]> = []
+
+        /// Returns false if the key is one of the members'.
+        mutating func insert(_ key: String, among members: [JSON.Member]) -> Bool {
+            guard members.count >= KnownKeys.few else {
+                // `String` would treat two spellings of one letter as equal.
+                return !members.contains { $0.key.utf8.elementsEqual(key.utf8) }
+            }
+            if all.isEmpty { all = Set(members.map { Array($0.key.utf8) }) }
+            return all.insert(Array(key.utf8)).inserted
         }
     }
 

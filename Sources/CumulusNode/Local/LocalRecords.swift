@@ -89,9 +89,13 @@ extension LocalConnection {
     }
 
     /// Saves and deletes records, under a request id of its own.
+    ///
+    /// - Parameter overReadable: Whether it saves over what is there, whatever its tag, as far as
+    ///   the caller may read it; the message's policy does not count then.
     package func modify(
         _ header: CallHeader,
-        _ message: Bytes
+        _ message: Bytes,
+        overReadable: Bool = false
     ) async throws(ServiceError) -> ModifiedRecords {
         let sink = ValueSink<Modified>()
         let urls = node.shareURLs
@@ -99,9 +103,12 @@ extension LocalConnection {
         let answers = try await call(naming(header), message, byteCount: size, sink) { context in
             try RecordCalls.admit(context)
             try context.parsing(RequestParser.modifyRecords) { request in
-                try context.write(try RecordCalls.modify(request, context)) { outcome in
-                    RecordCalls.note(outcome, of: request, context)
-                    sink.put(Modified(outcome, of: request))
+                var request = request
+                if overReadable { request.policy = .overReadable }
+                let asked = request
+                try context.write(try RecordCalls.modify(asked, context)) { outcome in
+                    RecordCalls.note(outcome, of: asked, context)
+                    sink.put(Modified(outcome, of: asked))
                     return []
                 }
             }

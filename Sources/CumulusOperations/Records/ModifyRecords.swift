@@ -14,6 +14,9 @@ package enum SavePolicy: Sendable {
     case ifUnchanged
     case changedKeys
     case allKeys
+    /// The same for a caller who must also have the right to READ what it saves over, as if it had
+    /// looked first. Only callers in this process ask for it.
+    case overReadable
 }
 
 /// One record to save, checked and made canonical before it was queued.

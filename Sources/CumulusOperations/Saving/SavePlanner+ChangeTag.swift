@@ -14,7 +14,11 @@ extension SavePlanner {
         _ transaction: inout WriteTransaction
     ) throws(EngineError) -> ModifyOutcome.Failure? {
         // Shares are always compared, since a list of participants is saved as a whole.
-        guard request.policy == .ifUnchanged || content.type == Names.shareType else { return nil }
+        guard request.policy == .ifUnchanged || content.type == Names.shareType else {
+            guard request.policy == .overReadable, let row else { return nil }
+            let refusal = try access.refusal(.read, row, named: name, &transaction)
+            return refusal.map { ModifyOutcome.Failure($0) }
+        }
         guard let row else {
             guard content.changeTag != nil else { return nil }
             return ModifyOutcome.Failure(

@@ -113,23 +113,22 @@ package struct Exporter {
         to file: OpenFile,
         counting count: inout Int
     ) async throws {
-        var text = ""
+        var lines: Bytes = []
         let records = database.allRecords(inZoneWith: zone)
         for try await record in records where type == nil || record.recordType == type {
             if let assetFolder, record.holdsAssets {
                 try await copyAssets(of: record, to: assetFolder)
             }
-            record.line(withSystemFields: withSystemFields, withPlace: type == nil)
-                .write(to: &text)
-            text += "\n"
+            lines += record.line(withSystemFields: withSystemFields, withPlace: type == nil).bytes
+            lines.append(UInt8(ascii: "\n"))
             count += 1
             progress.update(bytes: 0, records: count)
-            if text.utf8.count >= Exporter.chunkBytes {
-                try put(Data(text.utf8), to: file, "the output")
-                text.removeAll(keepingCapacity: true)
+            if lines.count >= Exporter.chunkBytes {
+                try put(Data(lines), to: file, "the output")
+                lines.removeAll(keepingCapacity: true)
             }
         }
-        try put(Data(text.utf8), to: file, "the output")
+        try put(Data(lines), to: file, "the output")
     }
 
     /// Zones come first, so that an import makes them before their records.

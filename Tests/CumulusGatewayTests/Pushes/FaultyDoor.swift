@@ -91,8 +91,11 @@ private struct FaultyCalls: WebCalls {
         try await calls.query(request)
     }
 
-    func modify(_ message: Bytes) async throws(ServiceError) -> ModifiedRecords {
-        try await calls.modify(message)
+    func modify(
+        _ message: Bytes,
+        overReadable: Bool
+    ) async throws(ServiceError) -> ModifiedRecords {
+        try await calls.modify(message, overReadable: overReadable)
     }
 
     func read(_ method: Method, _ message: Bytes) async throws(ServiceError) -> [Bytes] {

@@ -106,6 +106,63 @@ import Testing
         #expect(replace.saves.first?.record["title"] == nil)
     }
 
+    // MARK: Without a look-up
+
+    @Test func whatARequestSaysEnoughOfIsNotLookedUp() throws {
+        func isAssumed(_ operations: String...) throws -> Bool {
+            try modify(operations.joined(separator: ",")).assumption(Self.columns) != nil
+        }
+        for kind in WebOperation.Kind.allCases {
+            let named = try isAssumed(operation(kind, tag: "0a", type: "Note"))
+            // A replace clears fields that are not named.
+            let isEnough = kind.needsStored && kind != .replace && kind != .forceReplace
+            #expect(named == isEnough, "\(kind)")
+            let bare = try isAssumed(operation(kind, tag: "0a"))
+            #expect(bare == (kind == .delete), "\(kind)")
+            let isForced = kind == .forceUpdate
+            #expect(try isAssumed(operation(kind, type: "Note")) == isForced, "\(kind)")
+        }
+        for tag in ["", "0A", "0", "x", "0a ", " 0a"] {
+            #expect(try !isAssumed(operation(.update, tag: tag, type: "Note")), "\(tag)")
+            #expect(try !isAssumed(operation(.delete, tag: tag)), "\(tag)")
+        }
+        let forced = operation(.forceUpdate, name: "b", type: "Note")
+        #expect(try !isAssumed(operation(.update, tag: "0a", type: "Note"), forced))
+        #expect(try !isAssumed(operation(.create, type: "Note"), forced))
+        #expect(try isAssumed(operation(.forceDelete), forced))
+        let created = operation(.create, name: "c", type: "Note")
+        #expect(try isAssumed(created, operation(.delete, tag: "0a")))
+        #expect(try !isAssumed(operation(.forceUpdate, type: "cloudkit.share")))
+    }
+
+    @Test func aReplaceOfAllFieldsIsNotLookedUp() throws {
+        let fields = #""title": {"value": "x"}, "stars": {"value": 2}, "old": {"value": null}"#
+        func replace(_ kind: WebOperation.Kind, _ fields: String) throws -> WebModify {
+            try modify(
+                """
+                {"operationType": "\(kind.rawValue)", "record": {"recordName": "a",
+                 "recordType": "Note", "recordChangeTag": "0a", "fields": {\(fields)}}}
+                """
+            )
+        }
+        for kind in [WebOperation.Kind.replace, .forceReplace] {
+            let whole = try replace(kind, fields)
+            let assumption = try #require(whole.assumption(Self.columns))
+            #expect(assumption.isForced == kind.isForced)
+            let knowledge = WebModify.Knowledge(
+                stored: assumption.stored,
+                columns: Self.columns,
+                user: "_1",
+                database: .private
+            )
+            let save = try #require(whole.plan([0], knowledge).saves.first)
+            #expect(save.record.changedKeys() == ["old", "stars", "title"])
+            #expect(save.record.recordChangeTag == (kind.isForced ? nil : "0a"))
+            let part = try replace(kind, #""title": {"value": "x"}"#)
+            #expect(part.assumption(Self.columns) == nil)
+        }
+    }
+
     @Test func oneFailureTakesItsAtomicZoneWithIt() throws {
         let operations = [
             operation(.create, name: "b", type: "Note"), operation(.update, name: "c", tag: "0a"),

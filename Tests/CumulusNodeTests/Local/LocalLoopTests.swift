@@ -1,0 +1,86 @@
+// The loop of a local connection: one piece of work at a time, in order, on the caller's thread
+// where nothing else runs.
+
+import Synchronization
+import Testing
+
+@testable import CumulusNode
+
+@Suite struct LocalLoopTests {
+    private final class Log: Sendable {
+        private let entries = Mutex<[String]>([])
+
+        func add(_ entry: String) { entries.withLock { $0.append(entry) } }
+
+        var all: [String] { entries.withLock { $0 } }
+    }
+
+    /// What work leads to runs behind it, and before its caller goes on.
+    @Test func workIsDoneWhenItsCallerGoesOn() {
+        let (loop, log) = (LocalLoop(), Log())
+        for round in 0..<3 {
+            loop.perform {
+                log.add("begins \(round)")
+                loop.execute { log.add("follows \(round)") }
+                loop.perform { log.add("last \(round)") }
+                log.add("ends \(round)")
+            }
+        }
+        let expected = (0..<3).flatMap { round in
+            ["begins", "ends", "follows", "last"].map { "\($0) \(round)" }
+        }
+        #expect(log.all == expected)
+    }
+
+    /// A caller does not work for others for ever.
+    @Test func longWorkIsLeftToAnotherThread() async {
+        let loop = LocalLoop()
+        let count = Mutex(0)
+        let rounds = 10_000
+        await withCheckedContinuation { continuation in
+            @Sendable func goOn() {
+                let number = count.withLock { count in
+                    count += 1
+                    return count
+                }
+                if number == rounds { continuation.resume() } else { loop.execute(goOn) }
+            }
+            loop.perform(goOn)
+            #expect(count.withLock { $0 } >= 1)
+        }
+        #expect(count.withLock { $0 } == rounds)
+        // The loop is free again, or becomes so at once.
+        await withCheckedContinuation { continuation in loop.perform { continuation.resume() } }
+    }
+
+    /// Many tasks, one at a time.
+    @Test func nothingRunsBesideOtherWork() async {
+        let loop = LocalLoop()
+        let running = Atomic(0)
+        let (tasks, turns) = (8, 500)
+        let done = Mutex(0)
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<tasks {
+                group.addTask {
+                    for turn in 0..<turns {
+                        await withCheckedContinuation { continuation in
+                            let work: @Sendable () -> Void = {
+                                let before = running.add(1, ordering: .relaxed).oldValue
+                                #expect(before == 0)
+                                done.withLock { $0 += 1 }
+                                running.subtract(1, ordering: .relaxed)
+                                continuation.resume()
+                            }
+                            if turn.isMultiple(of: 2) {
+                                loop.perform(work)
+                            } else {
+                                loop.execute(work)
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        #expect(done.withLock { $0 } == tasks * turns)
+    }
+}
