@@ -32,16 +32,14 @@ package struct NodeDoor: WebDoor {
     /// An app that is registered in the cluster counts, and not one of the file with the same token
     /// or name.
     package func apiToken(_ digest: Bytes) async throws(ServiceError) -> WebAPIToken? {
-        let named = findApp(digest)
         do throws(ServiceError) {
             if let app = try await node.webApp(token: digest) { return WebAPIToken(app) }
-            guard let named, !named.name.isEmpty,
-                try await node.webApp(named.name, in: named.scope) != nil
-            else { return named }
-            return nil
+            guard let named = findApp(digest) else { return nil }
+            if named.name.isEmpty { return named }
+            return try await node.webApp(named.name, in: named.scope) == nil ? named : nil
         } catch {
             // A node that can't read its registers now still has its file.
-            if let named { return named }
+            if let named = findApp(digest) { return named }
             throw error
         }
     }

@@ -44,6 +44,9 @@ package enum WebText {
 
     /// The readings of a token in a URL, the likeliest first.
     package static func readings(of text: String) -> [String] {
+        // Most tokens have one.
+        let hasOne = text.utf8.allSatisfy { $0 != UInt8(ascii: "%") && $0 != UInt8(ascii: " ") }
+        if hasOne { return [text] }
         var readings: [String] = []
         func add(_ reading: String?) {
             if let reading, !readings.contains(reading) { readings.append(reading) }

@@ -270,7 +270,7 @@ package struct HTTPServer: Sendable {
                     throw tooLarge
                 }
                 try part.grow(by: buffer.readableBytes)
-                bytes += buffer.readableBytesView
+                buffer.withUnsafeReadableBytes { bytes.append(contentsOf: $0) }
             }
         } catch let error as WebError {
             throw error

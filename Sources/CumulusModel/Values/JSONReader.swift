@@ -31,13 +31,15 @@ package struct JSONReader {
         _ bytes: some Sequence<UInt8>,
         numbers: Numbers = .exact
     ) throws(Problem) -> JSON {
-        let bytes = ContiguousArray(bytes)
-        let result = bytes.withUnsafeBufferPointer { bytes in
+        func read(_ bytes: UnsafeBufferPointer<UInt8>) -> Result<JSON, Problem> {
             Result { () throws(Problem) in
                 var reader = JSONReader(bytes: bytes, numbers: numbers)
                 return try reader.whole()
             }
         }
+        let result =
+            bytes.withContiguousStorageIfAvailable(read)
+            ?? ContiguousArray(bytes).withUnsafeBufferPointer(read)
         return try result.get()
     }
 

@@ -24,7 +24,8 @@ final class CallerConnection: FrameHandler, @unchecked Sendable {
     /// The incoming frame that may be kept whole, by the number of those before it.
     private var admittedFrame: Int?
     private var isClosed = false
-    /// What proofs of this connection are made over.
+    /// What proofs of this connection are made over; empty for a caller in this process, which
+    /// makes none.
     let nonce: Bytes
     private var challengers = Challengers()
     /// Tells a caller in this process that it is in, and as whom; others get HELLO.
@@ -43,16 +44,13 @@ final class CallerConnection: FrameHandler, @unchecked Sendable {
     init(node: Node, link: any FrameLink, now: Instant) {
         self.node = node
         self.link = link
-        room = ConnectionRoom(
-            node.meter,
-            node.configuration.limits,
-            isLocal: link is LocalConnection
-        )
+        let isLocal = link is LocalConnection
+        room = ConnectionRoom(node.meter, node.configuration.limits, isLocal: isLocal)
         frames = ConnectionFrames(FrameConnection(limits: node.configuration.limits, now: now))
         calls = OpenCalls(node: node, link: link, frames: frames, room: room)
         var dice = NodeDice(node.environment)
-        nonce = dice.bytes(PeerProof.nonceBytes)
-        frames.send(Frame(.nonce, payload: nonce))
+        nonce = isLocal ? [] : dice.bytes(PeerProof.nonceBytes)
+        if !isLocal { frames.send(Frame(.nonce, payload: nonce)) }
     }
 
     var limits: Limits { node.configuration.limits }

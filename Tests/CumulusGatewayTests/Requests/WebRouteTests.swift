@@ -150,5 +150,9 @@ import Testing
         }
         #expect(WebText.query(of: "/a?x=1&y=a%3D=&x=2&z") == ["x": "1", "y": "a%3D=", "z": ""])
         #expect(WebText.query(of: "/a") == [:])
+        #expect(WebText.query(of: "/a?") == [:])
+        #expect(WebText.query(of: "/a?&&=b&c==&d=?") == ["": "b", "c": "=", "d": "?"])
+        #expect(WebText.uuid(0x0123_4567_89AB_CDEF, 0) == "01234567-89AB-4DEF-8000-000000000000")
+        #expect(WebText.uuid(.max, .max) == "FFFFFFFF-FFFF-4FFF-BFFF-FFFFFFFFFFFF")
     }
 }

@@ -17,4 +17,11 @@ import Testing
     func aMomentIsWrittenInGMT(milliseconds: Int64, text: String) {
         #expect(HTTPDate.text(milliseconds) == text)
     }
+
+    @Test func theLatestSecondIsToldWhicheverWayTheClockGoes() {
+        let latest = HTTPDate.Latest()
+        for milliseconds in [-1, 0, 999, 1_000, 1_999, 5_000, 4_999, 0] as [Int64] {
+            #expect(latest.text(milliseconds) == HTTPDate.text(milliseconds), "\(milliseconds)")
+        }
+    }
 }
