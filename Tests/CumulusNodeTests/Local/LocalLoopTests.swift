@@ -36,7 +36,7 @@ import Testing
     @Test(.timeLimit(.minutes(1))) func longWorkIsLeftToAnotherThread() async {
         let loop = LocalLoop()
         let hasReturned = Atomic(false)
-        await withCheckedContinuation { continuation in
+        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
             @Sendable func goOn() {
                 if hasReturned.load(ordering: .relaxed) {
                     continuation.resume()
@@ -61,7 +61,8 @@ import Testing
             for _ in 0..<tasks {
                 group.addTask {
                     for turn in 0..<turns {
-                        await withCheckedContinuation { continuation in
+                        await withCheckedContinuation {
+                            (continuation: CheckedContinuation<Void, Never>) in
                             let work: @Sendable () -> Void = {
                                 let before = running.add(1, ordering: .relaxed).oldValue
                                 #expect(before == 0)
