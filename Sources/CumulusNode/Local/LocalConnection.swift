@@ -131,7 +131,7 @@ package final class LocalConnection: FrameLink, @unchecked Sendable {
     /// long as nothing was answered.
     package var reached: Bytes? { shown.withLock { $0 } }
 
-    /// Ends the connection; calls in progress fail. From anywhere.
+    /// Ends the connection, from anywhere; calls in progress fail.
     package func close() {
         loop.execute { [self] in end(LocalConnection.closed) }
     }

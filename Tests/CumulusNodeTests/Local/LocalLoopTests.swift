@@ -15,6 +15,11 @@ import Testing
         var all: [String] { entries.withLock { $0 } }
     }
 
+    private final class Counts: Sendable {
+        let running = Atomic(0)
+        let done = Atomic(0)
+    }
+
     /// What work leads to runs behind it, and before its caller goes on.
     @Test func workIsDoneWhenItsCallerGoesOn() {
         let (loop, log) = (LocalLoop(), Log())
@@ -54,9 +59,8 @@ import Testing
     /// Many tasks, one at a time.
     @Test func nothingRunsBesideOtherWork() async {
         let loop = LocalLoop()
-        let running = Atomic(0)
+        let counts = Counts()
         let (tasks, turns) = (8, 500)
-        let done = Mutex(0)
         await withTaskGroup(of: Void.self) { group in
             for _ in 0..<tasks {
                 group.addTask {
@@ -64,10 +68,10 @@ import Testing
                         await withCheckedContinuation {
                             (continuation: CheckedContinuation<Void, Never>) in
                             let work: @Sendable () -> Void = {
-                                let before = running.add(1, ordering: .relaxed).oldValue
+                                let before = counts.running.add(1, ordering: .relaxed).oldValue
                                 #expect(before == 0)
-                                done.withLock { $0 += 1 }
-                                running.subtract(1, ordering: .relaxed)
+                                counts.done.add(1, ordering: .relaxed)
+                                counts.running.subtract(1, ordering: .relaxed)
                                 continuation.resume()
                             }
                             if turn.isMultiple(of: 2) {
@@ -80,6 +84,6 @@ import Testing
                 }
             }
         }
-        #expect(done.withLock { $0 } == tasks * turns)
+        #expect(counts.done.load(ordering: .relaxed) == tasks * turns)
     }
 }
