@@ -74,8 +74,7 @@ struct CommitPages: Sendable {
         return page(batch, outbound, moment, after: told)
     }
 
-    /// The next commits, if all that the peer lacks is in memory; `.notInMemory` if the log has to be
-    /// read.
+    /// The next commits, if all that the peer lacks is in memory; throws `.notInMemory` otherwise.
     private func pageFromMemory(
         of outbound: OutboundCommits,
         after told: Told

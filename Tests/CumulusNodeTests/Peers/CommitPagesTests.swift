@@ -92,7 +92,7 @@ import Testing
 
     /// The next page, which is the same from memory and from the log.
     private func next(_ page: Page) throws -> Page {
-        let quick = try #require(page.quick?())
+        let quick = try #require(try page.news?.fromMemory?())
         let read = try #require(try page.next?())
         #expect(quick.message.first == read.message.first)
         #expect(quick.isSilent == read.isSilent)
@@ -118,7 +118,7 @@ import Testing
         try save("a")
         let first = try begin()
         try takeForeign()
-        #expect(first.quick?() == nil)
+        #expect(throws: EngineError.notInMemory) { try first.news?.fromMemory?() }
         let second = try #require(try first.next?())
         #expect(try dots(second) == [Dot(Incarnation(42), 1)])
         try save("b")
@@ -129,11 +129,11 @@ import Testing
         try save("a")
         let first = try begin()
         for name in ["b", "c", "d"] { try save(name, size: 2_000) }
-        #expect(first.quick?() == nil)
+        #expect(throws: EngineError.notInMemory) { try first.news?.fromMemory?() }
         let second = try #require(try first.next?())
         // It is not the last one, so the next is read as well.
         #expect(try dots(second).count == 2)
-        #expect(second.quick == nil && second.news == nil)
+        #expect(second.news == nil)
     }
 
     /// Memory holds a bounded part of the log.
@@ -141,7 +141,7 @@ import Testing
         try save("a")
         let first = try begin()
         for number in 0..<20 { try save("r\(number)", size: 100_000) }
-        #expect(first.quick?() == nil)
+        #expect(throws: EngineError.notInMemory) { try first.news?.fromMemory?() }
         let number = try #require(try node.gate.latest(reach: .disk).scope(Self.scope))
         let vector = try node.gate.latestVector(of: number).vector
         let last = vector[node.incarnation]
