@@ -1,8 +1,8 @@
 // JSON as a value; its keys are in the order given.
 //
-// `JSONReader` reads it, and `JSONWriter` writes it. Every command prints it with `--json`; tokens and keys of identity
-// providers consist of it. Unlike Foundation's JSON, it tells 35 from 35.0, keeps all 64 bits of an
-// integer, and leaves text as it is, code point by code point.
+// `JSONReader` reads it, and `JSONWriter` writes it. Every command prints it with `--json`; tokens
+// and keys of identity providers consist of it. Unlike Foundation's JSON, it tells 35 from 35.0,
+// keeps all 64 bits of an integer, and leaves text as it is, code point by code point.
 
 package enum JSON: Equatable, Sendable {
     case null

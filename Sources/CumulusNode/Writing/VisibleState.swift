@@ -142,8 +142,7 @@ final class VisibleState: Sendable {
         }
     }
 
-    /// The version vector of a scope, and this run's commits above `seq`; nil if they are not all in
-    /// memory.
+    /// The version vector of a scope, and this run's commits above `seq`; nil if memory lacks one.
     func recent(
         of scope: ScopeNumber,
         above seq: UInt64

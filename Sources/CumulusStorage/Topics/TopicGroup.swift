@@ -10,7 +10,9 @@
 package import CumulusModel
 
 package struct TopicGroup: Sendable {
-    /// A topic that is bound. An object, so that lists of topics hold no copies.
+    /// A topic that is bound.
+    ///
+    /// An object, so that lists of topics hold no copies.
     private final class Entry: Sendable {
         let topic: Topic
         /// What is left to be compared with a record that has one of the values in `places`.
