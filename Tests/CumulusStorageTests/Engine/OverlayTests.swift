@@ -89,7 +89,7 @@ import Testing
         for step in 0..<steps {
             switch Int.random(in: 0..<13, using: &dice) {
             case 12:
-                let keys = (0..<20).map { _ in rowKey(key(using: &dice)) }
+                let keys = (0..<20).map { _ in rowKey(Self.key(using: &dice)) }
                 try transaction.readAhead(keys + keys.prefix(2))
             case 0..<4:
                 let key = rowKey(key(using: &dice))
