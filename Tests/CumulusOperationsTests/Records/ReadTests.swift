@@ -82,7 +82,7 @@ import Testing
             )
         }
         let fetch = FetchRecords(database: .private, ids: ids, keys: nil)
-        let alone = try asked.map { name in
+        let alone = asked.map { name in
             try? store.fetch(name, in: .private, keys: nil, by: .alice).get().fields
         }
         for byteLimit in [1, 100, 500, .max] {
