@@ -1,5 +1,5 @@
-// What a peer is sent as it comes: commits of this run from memory, those of a burst together, and
-// news of what it takes elsewhere now and then.
+// A peer is sent the commits of this run from memory, and those of a burst together. It hears now
+// and then of runs that it takes elsewhere.
 
 import CumulusModel
 import CumulusOperations

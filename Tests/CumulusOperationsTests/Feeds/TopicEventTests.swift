@@ -123,7 +123,7 @@ import Testing
             try test.store.save([SaveItem("r\(number)", fields.mapValues { $0 })])
         }
         var predicates: [Query.Predicate] = []
-        for _ in 0..<40 { predicates.append(test.random.query().predicate) }
+        for _ in 0..<80 { predicates.append(test.random.query().predicate) }
         try test.subscribe(predicates)
         let topics = try test.topics()
         #expect(topics.count > 10)
