@@ -1,4 +1,4 @@
-// A peer is sent the commits of this run from memory, and those of a burst together. It hears now
+// A peer gets the commits of this run from memory, and several of a burst in one page. It hears now
 // and then of runs that it takes elsewhere.
 
 import CumulusModel
