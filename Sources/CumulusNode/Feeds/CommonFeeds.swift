@@ -9,7 +9,6 @@ import CumulusModel
 import CumulusOperations
 import CumulusStorage
 import CumulusWire
-import Synchronization
 
 final class CommonFeeds: Sendable {
     let heads = CommonPages<ScopeNumber, FeedHead> { _, _ in 0 }
@@ -21,29 +20,6 @@ final class CommonFeeds: Sendable {
         size: { _, answer in answer.byteCount },
         isShared: { $0.isShared }
     )
-    /// The last version of the store in which a search on an event loop found that it takes long.
-    private let missed = Atomic<UInt64>(0)
-
-    /// Searches for news.
-    ///
-    /// One search on an event loop that throws `.notInMemory` is enough for all feeds that the same
-    /// commit wakes.
-    func find(
-        by search: FeedSearch,
-        at version: UInt64,
-        reach: Reach
-    ) throws -> FeedSearch.Answer {
-        guard reach == .memory else { return try search.run() }
-        if missed.load(ordering: .relaxed) == version { throw EngineError.notInMemory }
-        var search = search
-        search.mostRows = FeedSearch.mostRowsOnLoop
-        do {
-            return try search.run()
-        } catch {
-            missed.store(version, ordering: .relaxed)
-            throw error
-        }
-    }
 }
 
 /// Finds the news of a page that fits in a message, and encodes their notifications.
@@ -100,11 +76,6 @@ struct FeedSearch {
     let view: StoreView
     /// Only what it is told fills its page.
     var reader: Reader?
-    /// If there are more rows, `.notInMemory` is thrown.
-    var mostRows = Int.max
-
-    /// Rows that are read, told and encoded within a few milliseconds.
-    static let mostRowsOnLoop = 50
 
     /// Reads a page that fits in a message.
     func run() throws -> Answer {
@@ -116,7 +87,6 @@ struct FeedSearch {
                 at: head,
                 through: end,
                 leavingOut: reader?.ownDevice ?? 0,
-                mostRows: mostRows,
                 in: view.reader,
                 schemas: view.schemas
             )

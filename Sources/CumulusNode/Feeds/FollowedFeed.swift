@@ -2,9 +2,9 @@
 //
 // `FeedCalls` begins it. Between two pages the stream holds only the function that reads the next
 // one. That function keeps what the feed looks for, and the notifications of an unfinished message:
-// at most one message of them, which the room of the connection doesn't count. A page that was
-// waited for is read on the event loop, if what it needs is in memory and little. hot: once per
-// page of a feed.
+// at most one message of them, which the room of the connection doesn't count. What is
+// new is searched on a reader thread, by the first feed that asks; the event loop tells the others.
+// hot: once per page of a feed.
 
 import CumulusModel
 import CumulusOperations
@@ -148,8 +148,7 @@ struct FollowedFeed: Sendable {
                     FeedSearch(node: node, read: read, fetch: fetch, head: head, view: view),
                     for: page,
                     after: begun,
-                    at: version,
-                    reach
+                    at: version
                 )
             } else {
                 self.answer(with: page, begun)
@@ -163,13 +162,12 @@ struct FollowedFeed: Sendable {
         _ common: FeedSearch,
         for begunPage: FetchFeed.Page,
         after begun: [Bytes],
-        at version: UInt64,
-        _ reach: Reach
+        at version: UInt64
     ) throws -> FeedAnswer {
         var (page, search) = (begunPage, common)
         let reader = search.view.reader
         var answer = try node.feeds.pages.answer(search.read, at: version) {
-            try node.feeds.find(by: common, at: version, reach: reach)
+            try common.run()
         }
         let roles = try search.view.schemas.roles(of: caller, in: number, reader).names
         var authors = answer.found?.authors
@@ -181,7 +179,7 @@ struct FollowedFeed: Sendable {
                 ownDevice: isOwn ? ownDevice : 0,
                 taken: begun.reduce(0) { $0 + $1.count }
             )
-            answer = try node.feeds.find(by: search, at: version, reach: reach)
+            answer = try search.run()
             if answer.found != nil, answer.isFull, answer.encoded.isEmpty, !begun.isEmpty {
                 return self.answer(with: page, begun, isEnough: true)
             }

@@ -47,14 +47,12 @@ package struct FeedRead: Hashable, Sendable {
     ///   - fetch: Gives the rules and the environment.
     ///   - end: The last position of the page; it may end before.
     ///   - ownDevice: Leaves out the changes of this device; 0 leaves out nothing.
-    ///   - mostRows: `.notInMemory` is thrown if there are more: they would hold up an event loop.
     ///   - schemas: The schemas of the state that is read.
     package func run(
         _ fetch: FetchFeed,
         at head: FeedHead,
         through end: UInt64?,
         leavingOut ownDevice: UInt64,
-        mostRows: Int = .max,
         in reader: ReadTransaction,
         schemas: SchemaDirectory = SchemaDirectory()
     ) throws(EngineError) -> Found? {
@@ -67,7 +65,6 @@ package struct FeedRead: Hashable, Sendable {
             from: from,
             through: end,
             isLast: end == head.lastPosition,
-            mostRows: mostRows,
             in: scope,
             reader
         )

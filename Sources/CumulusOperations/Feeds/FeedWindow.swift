@@ -48,13 +48,11 @@ struct FeedWindow {
     ///   - first: The first position.
     ///   - last: The last position; the window may end before.
     ///   - isLast: Whether nothing is after the last position.
-    ///   - mostRows: `.notInMemory` is thrown if there are more.
     init<Reader: RowReader & ~Copyable>(
         of topics: some Sequence<Topic.ID>,
         from first: UInt64,
         through last: UInt64,
         isLast: Bool,
-        mostRows: Int = .max,
         in scope: ScopeNumber,
         _ reader: borrowing Reader
     ) throws(EngineError) {
@@ -64,11 +62,9 @@ struct FeedWindow {
         let days = try FeedWindow.days(from: first, in: scope, reader)
         for topic in topics {
             try readEvents(of: topic, on: days, from: first, in: scope, reader)
-            if count > mostRows { throw .notInMemory }
             if isTooLarge { return }
         }
         try readMixes(on: days, from: first, in: scope, reader)
-        if count + mixes.count > mostRows { throw .notInMemory }
         for day in days where try !reader.rows(.log, .repeated(scope, day), limit: 1).isEmpty {
             repeatDays.append(day)
         }

@@ -72,7 +72,7 @@ private struct EngineSaver {
     mutating func save(_ indices: [Int]) throws {
         var batch = EngineBatch()
         let keys = indices.map { RowKey.record(zone, EngineSaver.name($0)) }
-        _ = try engine.read(ReadPlan(keys: keys), reach: .disk)
+        _ = try engine.read(ReadPlan(keys: keys))
         for index in indices { add(index, to: &batch) }
         put(.vector(scope, incarnation), Bytes(repeating: 1, count: 52), in: &batch)
         put(.zoneState(zone), Bytes(repeating: 2, count: 24), in: &batch)

@@ -106,7 +106,7 @@ private struct IndexReader {
             var keys: [Bytes] = []
             let start = row(Int.random(in: 0..<max(1, count - most), using: &dice), "").bytes
             let range = KeyRange(start: Bytes(start.dropLast(2)), end: end)
-            try snapshot.scan(.index, range, backwards: false, reach: .disk) { key, _ in
+            try snapshot.scan(.index, range, backwards: false) { key, _ in
                 keys.append(key)
                 return keys.count < most
             }
@@ -120,7 +120,7 @@ private struct IndexReader {
         if alone {
             for key in keys { _ = try snapshot.get(key.family, key.bytes, reach: .disk) }
         } else {
-            _ = try snapshot.read(ReadPlan(keys: keys), reach: .disk)
+            _ = try snapshot.read(ReadPlan(keys: keys))
         }
     }
 }

@@ -50,15 +50,14 @@ package final class MemoryEngine: StorageEngine {
         _ family: Family,
         _ range: KeyRange,
         backwards: Bool,
-        reach: Reach,
         to visit: (_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Bool
     ) {
-        state.lendRows(family, range, backwards: backwards, reach: reach, to: visit)
+        state.lendRows(family, range, backwards: backwards, to: visit)
     }
 
     /// Reads one state.
-    package func read(_ plan: ReadPlan, reach: Reach) throws(EngineError) -> ReadRows {
-        try state.read(plan, reach: reach)
+    package func read(_ plan: ReadPlan) throws(EngineError) -> ReadRows {
+        try state.read(plan)
     }
 
     private var state: MemoryState { states.withLock { $0.newest } }
@@ -88,7 +87,6 @@ private struct MemoryState: EngineReader {
         _ family: Family,
         _ range: KeyRange,
         backwards: Bool,
-        reach: Reach,
         to visit: (_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Bool
     ) {
         families[Int(family.rawValue)].visit(range, backwards: backwards) { key, value in

@@ -173,7 +173,7 @@ struct RowsAhead: Sendable {
     ) throws(EngineError) {
         let plan = ReadPlan(keys: keys, byteLimit: byteLimit - byteCount)
         rows.reserveCapacity(rows.count + keys.count)
-        for (key, value) in zip(keys, try reader.read(plan, reach: .disk).values) {
+        for (key, value) in zip(keys, try reader.read(plan).values) {
             switch value {
             case .found(let bytes):
                 rows[HashedKey(key.bytes)] = .some(bytes)
@@ -238,7 +238,8 @@ package struct ReadTransaction: RowReader, Sendable {
         backwards: Bool,
         _ visit: (_ key: Bytes, _ value: Bytes) -> Bool
     ) throws(EngineError) {
-        try reader.scan(family, range, backwards: backwards, reach: reach, visit)
+        guard reach == .disk else { throw .notInMemory }
+        try reader.scan(family, range, backwards: backwards, visit)
     }
 
     /// Visits rows forwards without copying them; a row is valid only inside `visit`.
@@ -247,6 +248,7 @@ package struct ReadTransaction: RowReader, Sendable {
         _ range: KeyRange,
         to visit: (_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Bool
     ) throws(EngineError) {
-        try reader.lendRows(family, range, backwards: false, reach: reach, to: visit)
+        guard reach == .disk else { throw .notInMemory }
+        try reader.lendRows(family, range, backwards: false, to: visit)
     }
 }

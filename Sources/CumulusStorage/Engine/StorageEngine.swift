@@ -100,6 +100,9 @@ package struct ReadRows: Sendable {
 /// How far a read may reach.
 package enum Reach: Sendable {
     /// Only memory, for event loops; `.notInMemory` is thrown where memory can't answer.
+    ///
+    /// It is for single rows: RocksDB 7.8 ends the process after some scans that may read memory
+    /// only.
     case memory
     /// Memory and disk; may block.
     case disk
@@ -133,55 +136,53 @@ package protocol EngineReader: Sendable {
     func get(_ family: Family, _ key: Bytes, reach: Reach) throws(EngineError) -> Bytes?
 
     /// Visits the rows of `range` in order, or from its end if `backwards`, until `visit` returns
-    /// false.
+    /// false; may block.
     ///
     /// A row is valid only while `visit` runs.
     func lendRows(
         _ family: Family,
         _ range: KeyRange,
         backwards: Bool,
-        reach: Reach,
         to visit: (_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Bool
     ) throws(EngineError)
 
-    /// Reads the rows of a plan; an engine may do so faster than row by row.
+    /// Reads the rows of a plan; an engine may do so faster than row by row. May block.
     ///
     /// A key may occur twice. Throws what `get` and `lendRows` throw, but a damaged row of a key is
     /// left unread.
-    func read(_ plan: ReadPlan, reach: Reach) throws(EngineError) -> ReadRows
+    func read(_ plan: ReadPlan) throws(EngineError) -> ReadRows
 }
 
 extension EngineReader {
-    package func read(_ plan: ReadPlan, reach: Reach) throws(EngineError) -> ReadRows {
-        try readRowByRow(plan, reach: reach)
+    package func read(_ plan: ReadPlan) throws(EngineError) -> ReadRows {
+        try readRowByRow(plan)
     }
 
     /// What `read` does in an engine that has no faster way.
-    package func readRowByRow(_ plan: ReadPlan, reach: Reach) throws(EngineError) -> ReadRows {
+    package func readRowByRow(_ plan: ReadPlan) throws(EngineError) -> ReadRows {
         var room = plan.byteLimit
         let values = try plan.keys.map { key throws(EngineError) -> ReadRows.Value in
             guard room > 0 else { return .unread }
             do throws(EngineError) {
-                let value = try get(key.family, key.bytes, reach: reach)
+                let value = try get(key.family, key.bytes, reach: .disk)
                 room -= value?.count ?? 0
                 return value.map { .found($0) } ?? .missing
             } catch .corrupt {
                 return .unread
             }
         }
-        return ReadRows(values: values, ranges: try rows(of: plan.ranges, reach: reach))
+        return ReadRows(values: values, ranges: try rows(of: plan.ranges))
     }
 
     /// The rows of ranges, range by range.
     package func rows(
-        of ranges: [RowRange],
-        reach: Reach
+        of ranges: [RowRange]
     ) throws(EngineError) -> [[(key: Bytes, value: Bytes)]] {
         try ranges.map { wanted throws(EngineError) in
             var rows: [(key: Bytes, value: Bytes)] = []
             guard wanted.limit > 0 else { return rows }
             let (family, range) = (wanted.family, wanted.range)
-            try scan(family, range, backwards: wanted.backwards, reach: reach) { key, value in
+            try scan(family, range, backwards: wanted.backwards) { key, value in
                 rows.append((key, value))
                 return rows.count < wanted.limit
             }
@@ -194,10 +195,9 @@ extension EngineReader {
         _ family: Family,
         _ range: KeyRange,
         backwards: Bool,
-        reach: Reach,
         _ visit: (_ key: Bytes, _ value: Bytes) -> Bool
     ) throws(EngineError) {
-        try lendRows(family, range, backwards: backwards, reach: reach) { key, value in
+        try lendRows(family, range, backwards: backwards) { key, value in
             visit(Bytes(key), Bytes(value))
         }
     }
@@ -244,7 +244,7 @@ extension StorageEngine {
     /// Counts the rows themselves.
     package func byteCount(of family: Family, _ range: KeyRange) throws(EngineError) -> UInt64 {
         var count: UInt64 = 0
-        try lendRows(family, range, backwards: false, reach: .disk) { key, value in
+        try lendRows(family, range, backwards: false) { key, value in
             count += UInt64(key.count + value.count)
             return true
         }

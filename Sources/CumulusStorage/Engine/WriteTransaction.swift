@@ -138,7 +138,7 @@ package struct WriteTransaction: ~Copyable, RowReader {
                 if let value = next.value { wantsMore = show(next.key, value) }
             }
         }
-        try engine.scan(family, range, backwards: backwards, reach: .disk) { key, value in
+        try engine.scan(family, range, backwards: backwards) { key, value in
             visitPending(before: key)
             guard wantsMore else { return false }
             if let next = backwards ? pending.last : pending.first, next.key == key { return true }

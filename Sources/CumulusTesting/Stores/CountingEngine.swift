@@ -150,17 +150,16 @@ package final class CountingEngine: StorageEngine {
         _ family: Family,
         _ range: KeyRange,
         backwards: Bool,
-        reach: Reach,
         to visit: (_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Bool
     ) throws(EngineError) {
-        try newest.lendRows(family, range, backwards: backwards, reach: reach) { key, value in
+        try newest.lendRows(family, range, backwards: backwards) { key, value in
             lentCount.wrappingAdd(1, ordering: .relaxed)
             return visit(key, value)
         }
     }
 
-    package func read(_ plan: ReadPlan, reach: Reach) throws(EngineError) -> ReadRows {
-        let rows = try newest.read(plan, reach: reach)
+    package func read(_ plan: ReadPlan) throws(EngineError) -> ReadRows {
+        let rows = try newest.read(plan)
         lentCount.wrappingAdd(rows.ranges.reduce(0) { $0 + $1.count }, ordering: .relaxed)
         return rows
     }
@@ -198,7 +197,7 @@ private struct ColdReader: EngineReader {
     let disk: CountingEngine
 
     func get(_ family: Family, _ key: Bytes, reach: Reach) throws(EngineError) -> Bytes? {
-        try check(reach)
+        if disk.isCold, reach == .memory { throw .notInMemory }
         let value = try reader.get(family, key, reach: reach)
         disk.count(value?.count ?? 0)
         return value
@@ -208,20 +207,17 @@ private struct ColdReader: EngineReader {
         _ family: Family,
         _ range: KeyRange,
         backwards: Bool,
-        reach: Reach,
         to visit: (_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Bool
     ) throws(EngineError) {
-        try check(reach)
         disk.count(0)
-        try reader.lendRows(family, range, backwards: backwards, reach: reach) { key, value in
+        try reader.lendRows(family, range, backwards: backwards) { key, value in
             disk.count(value.count)
             return visit(key, value)
         }
     }
 
-    func read(_ plan: ReadPlan, reach: Reach) throws(EngineError) -> ReadRows {
-        try check(reach)
-        let rows = try reader.read(plan, reach: reach)
+    func read(_ plan: ReadPlan) throws(EngineError) -> ReadRows {
+        let rows = try reader.read(plan)
         for value in rows.values where value != .unread {
             if case .found(let bytes) = value { disk.count(bytes.count) } else { disk.count(0) }
         }
@@ -230,9 +226,5 @@ private struct ColdReader: EngineReader {
             for row in range { disk.count(row.value.count) }
         }
         return rows
-    }
-
-    private func check(_ reach: Reach) throws(EngineError) {
-        if disk.isCold, reach == .memory { throw .notInMemory }
     }
 }

@@ -71,7 +71,7 @@ package struct StoreConformance {
         for backwards in [false, true] {
             var seen: [UInt8] = []
             let range = KeyRange.from([2], to: [7])
-            try engine.scan(.index, range, backwards: backwards, reach: .disk) { key, _ in
+            try engine.scan(.index, range, backwards: backwards) { key, _ in
                 seen += key
                 return seen.count < 3
             }
@@ -98,22 +98,22 @@ package struct StoreConformance {
         let engine = try open()
         let rows = (0..<200).map { (key: UInt8) in ([key], Bytes(repeating: key, count: 9)) }
         try engine.commit(.writing(.records, rows))
-        let nothing = try engine.read(ReadPlan(), reach: .disk)
+        let nothing = try engine.read(ReadPlan())
         try expect(nothing.values, [], "a plan without keys")
         try expect(nothing.ranges.count, 0, "a plan without ranges")
         let keys = (0..<250).reversed().map { RowKey(.records, [$0]) }
         let wanted = (0..<250).reversed().map { (key: UInt8) -> ReadRows.Value in
             key < 200 ? .found(Bytes(repeating: key, count: 9)) : .missing
         }
-        try expect(try engine.read(ReadPlan(keys: keys), reach: .disk).values, wanted, "all keys")
-        let little = try engine.read(ReadPlan(keys: keys, byteLimit: 90), reach: .disk).values
+        try expect(try engine.read(ReadPlan(keys: keys)).values, wanted, "all keys")
+        let little = try engine.read(ReadPlan(keys: keys, byteLimit: 90)).values
         for (value, wanted) in zip(little, wanted) where value != .unread {
             try expect(value, wanted, "a plan with little room")
         }
         let found = little.filter { if case .found = $0 { true } else { false } }.count
         // A reader may read a stretch of rows before it counts their bytes.
         try expect(10...10 + 64 ~= found, true, "\(found) rows of a plan with room for 10")
-        let none = try engine.read(ReadPlan(keys: keys, byteLimit: 0), reach: .disk).values
+        let none = try engine.read(ReadPlan(keys: keys, byteLimit: 0)).values
         try expect(none.allSatisfy { $0 == .unread }, true, "a plan without room")
     }
 
@@ -184,7 +184,7 @@ package struct StoreConformance {
         let ranges = [false, true].map {
             RowRange(family, range, backwards: $0, limit: limit)
         }
-        let rows = try reader.read(ReadPlan(keys: keys, ranges: ranges), reach: .disk)
+        let rows = try reader.read(ReadPlan(keys: keys, ranges: ranges))
         let wanted = keys.map { key in
             model.get(key.family, key.bytes).map { ReadRows.Value.found($0) } ?? .missing
         }
@@ -207,7 +207,7 @@ package struct StoreConformance {
     ) throws {
         for backwards in [false, true] {
             var found: [Row] = []
-            try reader.scan(family, range, backwards: backwards, reach: .disk) { key, value in
+            try reader.scan(family, range, backwards: backwards) { key, value in
                 found.append(Row(key: key, value: value))
                 return true
             }

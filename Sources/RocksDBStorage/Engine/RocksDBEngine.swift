@@ -104,14 +104,13 @@ package final class RocksDBEngine: StorageEngine, @unchecked Sendable {
         _ family: Family,
         _ range: KeyRange,
         backwards: Bool,
-        reach: Reach,
         to visit: (_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Bool
     ) throws(EngineError) {
-        try newest.lendRows(family, range, backwards: backwards, reach: reach, to: visit)
+        try newest.lendRows(family, range, backwards: backwards, to: visit)
     }
 
-    package func read(_ plan: ReadPlan, reach: Reach) throws(EngineError) -> ReadRows {
-        try newest.read(plan, reach: reach)
+    package func read(_ plan: ReadPlan) throws(EngineError) -> ReadRows {
+        try newest.read(plan)
     }
 
     package func snapshot() -> any EngineReader {

@@ -59,18 +59,16 @@ package final class RocksDBReader: EngineReader, @unchecked Sendable {
         return bytes
     }
 
-    /// With `Reach.memory`, rows may have been visited before `.notInMemory` is thrown.
     package func lendRows(
         _ family: Family,
         _ range: KeyRange,
         backwards: Bool,
-        reach: Reach,
         to visit: (_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Bool
     ) throws(EngineError) {
         guard precedes(range.start, range.end) else { return }
         RocksDBStore.countNothing()
         // Bounds are part of the options, so each scan has its own.
-        let options = Self.options(reach, snapshot)
+        let options = Self.options(.disk, snapshot)
         defer { rocksdb_readoptions_destroy(options) }
         let message = range.start.withCharacters { start, startCount in
             range.end.withCharacters { end, endCount in
@@ -83,18 +81,14 @@ package final class RocksDBReader: EngineReader, @unchecked Sendable {
     }
 
     /// Reads keys together, in about half the time of single reads.
-    ///
-    /// In memory they are read one by one: RocksDB 7.8 reads several from the disk whatever it is
-    /// told.
-    package func read(_ plan: ReadPlan, reach: Reach) throws(EngineError) -> ReadRows {
-        guard reach == .disk else { return try readRowByRow(plan, reach: reach) }
+    package func read(_ plan: ReadPlan) throws(EngineError) -> ReadRows {
         var values = [ReadRows.Value](repeating: .unread, count: plan.keys.count)
         var room = plan.byteLimit
         for family in Family.allCases {
             let places = plan.keys.indices.filter { plan.keys[$0].family == family }
             try read(places[...], of: plan, in: family, &values, &room)
         }
-        return ReadRows(values: values, ranges: try rows(of: plan.ranges, reach: reach))
+        return ReadRows(values: values, ranges: try rows(of: plan.ranges))
     }
 
     /// The most keys at a time: more would take hardly less time each, and a value may have a
@@ -211,10 +205,9 @@ package final class RocksDBReader: EngineReader, @unchecked Sendable {
         let options: OpaquePointer = rocksdb_readoptions_create()
         rocksdb_readoptions_set_snapshot(options, snapshot)
         if reach == .memory {
-            // 1 is the block cache: what isn't there makes the read incomplete.
+            // 1 is the block cache: what isn't there makes the read incomplete. No iterator may
+            // have this option: RocksDB 7.8 has ended the process where one was destroyed.
             rocksdb_readoptions_set_read_tier(options, 1)
-            // An event loop doesn't walk a long run of deleted rows either.
-            rocksdb_readoptions_set_max_skippable_internal_keys(options, 1_000)
         }
         return options
     }

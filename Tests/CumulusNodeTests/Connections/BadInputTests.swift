@@ -591,6 +591,8 @@ import Testing
             let healthy = try RawClient(greeting: server.endpoint, token: token)
             let content = FieldValue.string(String(repeating: "x", count: 60_000))
             _ = try healthy.save([Record("large", ["text": content])])[0].get()
+            // The next fetches are answered on the event loop.
+            #expect(try healthy.fetch("large")[0].refusal == nil)
             let deaf = try RawClient(
                 greeting: server.endpoint,
                 token: token,
@@ -609,7 +611,8 @@ import Testing
             }
             #expect(isClosed)
             #expect(highest > 1 << 20, "nothing was held up")
-            #expect(highest <= limits.unansweredBytes + 100_000, "\(highest) bytes were held")
+            // An answer on its way to each of them may be held besides.
+            #expect(highest <= limits.unansweredBytes + 200_000, "\(highest) bytes were held")
             #expect(try healthy.fetch("large")[0].refusal == nil)
             #expect(server.node.meter.heldBytes.value < 1 << 20)
         }

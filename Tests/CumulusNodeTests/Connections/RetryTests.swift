@@ -57,6 +57,9 @@ import Testing
             #expect(try await eventually { server.node.callsInProgress == 2 })
             #expect(server.node.gate.runBatch())
             for call in calls { #expect(try client.answer(to: call).count == 1) }
+        }
+        try await withServer(engine: engine) { server in
+            let client = try RawClient(greeting: server.endpoint, token: token)
             #expect(try client.fetch("c")[0].get()["count"]?.int64 == 5)
         }
     }

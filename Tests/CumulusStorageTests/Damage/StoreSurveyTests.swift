@@ -22,7 +22,6 @@ private struct WoundedReader: EngineReader {
         _ family: Family,
         _ range: KeyRange,
         backwards: Bool,
-        reach: Reach,
         to visit: (_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Bool
     ) throws(EngineError) {
         guard family == .index else { return }

@@ -26,6 +26,19 @@ import Testing
         #expect(old.get(.meta, [3], reach: .memory) == nil)
     }
 
+    /// An engine on a disk can't promise that it reads nothing, so an event loop scans nothing.
+    @Test func scansAreNotForEventLoops() throws {
+        let engine = MemoryEngine()
+        engine.commit(Self.batch(writing: [1]))
+        let reader = ReadTransaction(engine, reach: .memory)
+        let whole = KeyRange(start: [], end: [0xff])
+        #expect(try reader.get(RowKey(.format, bytes: [1])) != nil)
+        #expect(throws: EngineError.notInMemory) { try reader.rows(.meta, whole, limit: 1) }
+        #expect(throws: EngineError.notInMemory) {
+            try reader.lendRows(.meta, whole) { _, _ in true }
+        }
+    }
+
     private static func batch(writing key: Bytes) -> EngineBatch {
         var batch = EngineBatch()
         batch.writes = [.init(family: .meta, key: key, value: [])]
@@ -44,7 +57,7 @@ import Testing
         engine.commit(batch)
         var left: [Bytes] = []
         let whole = KeyRange(start: [], end: [1])
-        try engine.scan(.meta, whole, backwards: false, reach: .memory) { key, _ in
+        try engine.scan(.meta, whole, backwards: false) { key, _ in
             left.append(key)
             return true
         }

@@ -59,7 +59,7 @@ import Testing
     private func expectWhole(_ engine: RocksDBEngine) throws {
         for backwards in [false, true] {
             var keys: [Bytes] = []
-            try engine.scan(.index, Self.all, backwards: backwards, reach: .disk) { key, value in
+            try engine.scan(.index, Self.all, backwards: backwards) { key, value in
                 keys.append(key)
                 return true
             }
@@ -89,7 +89,7 @@ import Testing
     @Test func aFlippedBitLeavesItsRowUnread() throws {
         let engine = try damaged([500]).open()
         let keys = [10, 500, 2_000, 9_999].map { RowKey(.change, bytes: Self.key($0)) }
-        let rows = try engine.read(ReadPlan(keys: keys), reach: .disk)
+        let rows = try engine.read(ReadPlan(keys: keys))
         #expect(
             rows.values == [
                 .found(Self.value(10)), .unread, .found(Self.value(2_000)), .missing,

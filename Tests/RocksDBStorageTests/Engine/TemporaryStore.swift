@@ -114,7 +114,7 @@ extension EngineReader {
     func count(_ family: Family) throws -> Int {
         var count = 0
         let range = KeyRange(start: [], end: [0xff, 0xff, 0xff, 0xff])
-        try scan(family, range, backwards: false, reach: .disk) { _, _ in
+        try scan(family, range, backwards: false) { _, _ in
             count += 1
             return true
         }

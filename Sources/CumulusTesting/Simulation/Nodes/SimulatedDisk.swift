@@ -81,13 +81,12 @@ final class SimulatedDisk: StorageEngine {
         _ family: Family,
         _ range: KeyRange,
         backwards: Bool,
-        reach: Reach,
         to visit: (_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Bool
     ) {
-        rows.lendRows(family, range, backwards: backwards, reach: reach, to: visit)
+        rows.lendRows(family, range, backwards: backwards, to: visit)
     }
 
-    func read(_ plan: ReadPlan, reach: Reach) throws(EngineError) -> ReadRows {
-        try rows.read(plan, reach: reach)
+    func read(_ plan: ReadPlan) throws(EngineError) -> ReadRows {
+        try rows.read(plan)
     }
 }
