@@ -18,15 +18,17 @@
 // What stands in the directory before the first start counts as flushed. Anything that it can't
 // keep track of ends the process, so that no test passes by accident.
 //
-// It relies on what RocksDB does: files grow by appending, directories are not renamed, no name
-// has a line break. Overwriting flushed bytes in place is not undone, nor is shrinking a file.
+// It relies on what the engine does: files grow by appending, directories are not renamed, no name
+// has a line break. Only in files named *.journal are bytes overwritten, by pwrite, and that is
+// undone. Shrinking a file is not.
 // sync, syncfs, msync and O_SYNC flush nothing here. A directory counts as made once it, or its
 // parent, was flushed.
 //
 // How: each flushed file is pinned by a hard link STATE/files/INODE, so that it outlives its
 // removal and its number is not given away. STATE/journal holds one record per flush, appended in
 // one write: "file INODE SIZE", or "directory COUNT PATH" and COUNT lines "INODE NAME", where the
-// inode of a subdirectory is 0.
+// inode of a subdirectory is 0. STATE/undo holds what was overwritten since: inode, place and count,
+// eight bytes each, and the bytes; or an inode and two zeros once its file was flushed.
 
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -35,6 +37,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +49,8 @@ static const char *watched;
 static const char *deaf;
 static int journal = -1;
 static int pins = -1;
+static int undo = -1;
+static ssize_t (*real_pwrite)(int, const void *, size_t, off_t);
 static int (*real_fsync)(int);
 static int (*real_fdatasync)(int);
 
@@ -158,6 +163,7 @@ static void record_tree(const char *path) {
 __attribute__((constructor)) static void start(void) {
     real_fsync = (int (*)(int))dlsym(RTLD_NEXT, "fsync");
     real_fdatasync = (int (*)(int))dlsym(RTLD_NEXT, "fdatasync");
+    real_pwrite = (ssize_t(*)(int, const void *, size_t, off_t))dlsym(RTLD_NEXT, "pwrite");
     const char *state = getenv("CUMULUS_POWERCUT_STATE");
     watched = getenv("CUMULUS_POWERCUT_DIR");
     deaf = getenv("CUMULUS_POWERCUT_DEAF");
@@ -168,7 +174,8 @@ __attribute__((constructor)) static void start(void) {
     int first = mkdirat(folder, "files", 0700) == 0;
     pins = openat(folder, "files", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     journal = openat(folder, "journal", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    if (pins < 0 || journal < 0) give_up(state);
+    undo = openat(folder, "undo", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (pins < 0 || journal < 0 || undo < 0) give_up(state);
     close(folder);
     if (first && access(watched, F_OK) == 0) record_tree(watched);
 }
@@ -176,6 +183,49 @@ __attribute__((constructor)) static void start(void) {
 static int ends_with(const char *text, const char *suffix) {
     size_t length = strlen(text), tail = strlen(suffix);
     return length >= tail && strcmp(text + length - tail, suffix) == 0;
+}
+
+// Remembers so many old bytes of a file, which may follow its head; none: it was flushed.
+static void record_undo(int fd, ino_t number, off_t place, size_t count) {
+    uint64_t head[3] = {number, place, count};
+    char *record = malloc(sizeof head + count);
+    if (!record) give_up("undo");
+    if (count > 0) {
+        char link[32];
+        snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+        int file = open(link, O_RDONLY | O_CLOEXEC);
+        ssize_t found = file < 0 ? -1 : pread(file, record + sizeof head, count, place);
+        if (found < 0) give_up(link);
+        close(file);
+        head[2] = found;
+        if (found == 0) {
+            free(record);
+            return;
+        }
+    }
+    memcpy(record, head, sizeof head);
+    size_t size = sizeof head + head[2];
+    if (write(undo, record, size) != (ssize_t)size) give_up("undo");
+    free(record);
+}
+
+static ssize_t overwrite(int fd, const void *bytes, size_t count, off_t place) {
+    char buffer[PATH_MAX];
+    struct stat status;
+    const char *path = watched && count > 0 ? watched_path(fd, buffer) : NULL;
+    if (path && ends_with(path, ".journal")) {
+        if (fstat(fd, &status) < 0) give_up(path);
+        record_undo(fd, status.st_ino, place, count);
+    }
+    return real_pwrite(fd, bytes, count, place);
+}
+
+ssize_t pwrite(int fd, const void *bytes, size_t count, off_t place) {
+    return overwrite(fd, bytes, count, place);
+}
+
+ssize_t pwrite64(int fd, const void *bytes, size_t count, off_t place) {
+    return overwrite(fd, bytes, count, place);
 }
 
 static int flush(int fd, int (*real)(int)) {
@@ -201,6 +251,7 @@ static int flush(int fd, int (*real)(int)) {
     int result = real(fd);
     int error = errno;
     if (result == 0) record_file(fd, &status);
+    if (result == 0 && ends_with(path, ".journal")) record_undo(fd, status.st_ino, 0, 0);
     errno = error;
     return result;
 }

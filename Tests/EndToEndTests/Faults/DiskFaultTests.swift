@@ -227,7 +227,7 @@
                     try await save(name, to: container)
                     names.append(name)
                 }
-                // More than one: it may be END that is flushed next.
+                // More than one: it may be another file that is flushed next.
                 try faults.set(.failingFlushes, 100)
                 let error = await #expect(throws: (any Error).self) {
                     try await save("lost \(round)", to: container)

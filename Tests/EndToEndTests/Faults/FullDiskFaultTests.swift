@@ -7,6 +7,7 @@
 #if os(Linux)
     import Cumulus
     import CumulusModel
+    import CumulusStorage
     import CumulusTesting
     import Foundation
     import RocksDBStorage
@@ -36,6 +37,35 @@
             try await #expect(refused.waitForEnd() == .exit(1))
             #expect(refused.errors.contains("a node needs 500000000"), "\(refused.errors)")
             #expect(try disk.free > 0)
+        }
+
+        /// Room for a record is held before anything of it is written.
+        @Test func aBatchThatDoesNotFitIsRefusedWhole() throws {
+            let disk = try SmallDisk(folder.node, bytes: 400 << 20)
+            func commit(_ number: UInt8, size: Int, to engine: RocksDBEngine) throws {
+                var batch = EngineBatch()
+                let value = Bytes(repeating: number, count: size)
+                batch.writes = [.init(family: .records, key: [number], value: value)]
+                try engine.commit(batch)
+            }
+            try folder.withStore { engine in
+                for number: UInt8 in 0..<3 { try commit(number, size: 100, to: engine) }
+                // RocksDB needs less for a table.
+                try disk.fill(leaving: 40 << 20)
+                let error = #expect(throws: EngineError.self) {
+                    try commit(9, size: 64 << 20, to: engine)
+                }
+                guard case .full = error else { throw try #require(error) }
+                try commit(3, size: 100, to: engine)
+            }
+            try disk.clear()
+            try folder.withStore { engine in
+                for number: UInt8 in 0..<4 {
+                    let value = try engine.get(.records, [number], reach: .disk)
+                    #expect(value == Bytes(repeating: number, count: 100))
+                }
+                #expect(try engine.get(.records, [9], reach: .disk) == nil)
+            }
         }
 
         /// A disk of 1 GB, from empty to full and back.
@@ -73,7 +103,7 @@
             let (records, files) = load.counts
             print("full disk: \(records) records of 60 KB and \(files) files of 1 MB")
             await container.close()
-            // What its logs hold becomes tables at the next start, and the logs go.
+            // What its journal holds is replayed at the next start.
             try await #expect(node.end(SIGKILL) == .signal(SIGKILL))
             try disk.fill(leaving: Int(MemoryProfile.small.reserveBytes) - 32 << 20)
             try await free(disk, load, token)

@@ -56,10 +56,10 @@
         }
 
         @Test func withoutFlushingAnAcknowledgedSaveIsMissing() async throws {
-            let acknowledged = try await cut(1, deafTo: ".log")
+            let acknowledged = try await cut(1, deafTo: Self.log)
             #expect(!acknowledged.isEmpty)
             // It may know already that the store reached further, and the store isn't opened then.
-            try FileManager.default.removeItem(atPath: "\(folder.node)/store/END")
+            try FileManager.default.removeItem(atPath: "\(folder.node)/store/journal.end")
             let content = try folder.withStore { try StoreContent($0) }
             #expect(!acknowledged.isSubset(of: content.names), "the cut took nothing")
         }
@@ -110,11 +110,11 @@
             ]
         }
 
-        /// How often the logs that the store has now were flushed.
+        /// How often the segments that the store has now were flushed.
         private func logFlushes() throws -> Int {
             let manager = FileManager.default
             let logs = try manager.contentsOfDirectory(atPath: "\(folder.node)/store")
-                .filter { $0.hasSuffix(".log") }
+                .filter { $0.hasSuffix(Self.log) }
             let inodes = try logs.map { name in
                 let file = try manager.attributesOfItem(atPath: "\(folder.node)/store/\(name)")
                 return String(try #require(file[.systemFileNumber] as? Int))
@@ -128,6 +128,9 @@
                 return words[0] == "file" && inodes.contains(String(words[1]))
             }
         }
+
+        /// What names of the files end with that batches are written to first.
+        private static let log = ".journal"
 
         /// What names of records end with that have a file.
         private static let file = "-file"
