@@ -223,7 +223,10 @@ let package = Package(
             "CumulusTransport",
             ["CumulusWire", "CumulusModel", "CumulusSystem", crypto, nioCore, nioPosix, nioSSL]
         ),
-        room("RocksDBStorage", ["CumulusStorage", "CumulusModel", "CumulusSystem", "CRocksDB"]),
+        room(
+            "RocksDBStorage",
+            ["CumulusStorage", "CumulusModel", "CumulusSystem", "CRocksDB", "CXXHash"]
+        ),
         room("JWTKitTokens", ["CumulusOperations", "CumulusModel", jwtKit]),
 
         // Edges: the client, the harness, the programs.

@@ -54,7 +54,9 @@ enum ImportRules {
         "CumulusTransport": essentials.union([
             "Crypto", "CumulusModel", "CumulusWire", "NIOCore", "NIOPosix", "NIOSSL", "NIOTLS",
         ]),
-        "RocksDBStorage": essentials.union(["CRocksDB", "CumulusModel", "CumulusStorage"]),
+        "RocksDBStorage": essentials.union([
+            "CRocksDB", "CXXHash", "CumulusModel", "CumulusStorage",
+        ]),
         "JWTKitTokens": ["CumulusModel", "CumulusOperations", "JWTKit"],
         // Edges, harness, programs.
         "Cumulus": essentials.union([

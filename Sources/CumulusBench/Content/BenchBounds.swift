@@ -25,7 +25,7 @@ struct BenchBounds {
         var cpuMicroseconds: Double
     }
 
-    /// Appending 4 KB and flushing, one after the other.
+    /// Overwriting 4 KB and flushing, one after the other.
     func flush() throws -> BenchFigure.Bound {
         try run("flush", ["--data", directory + "/bound-flush"])
     }

@@ -1,7 +1,7 @@
 // The data directory of a node that was removed, while no process uses it.
 //
 // Opened by `cumulus cluster rescue`. The engine's lock keeps nodes out meanwhile. Nothing is
-// written but what the engine itself makes of its logs when it opens.
+// written but what the engine itself notes when it opens.
 
 import Cumulus
 import CumulusAssets
@@ -26,7 +26,12 @@ struct RemovedDirectory {
             )
         }
         do {
-            let engine = try RocksDBEngine(directory: path + "/store", profile: .small, reserve: 0)
+            let engine = try RocksDBEngine(
+                directory: path + "/store",
+                profile: .small,
+                reserve: 0,
+                readOnly: true
+            )
             source = try RescueSource(ReadTransaction(engine, reach: .disk))
             let hasAssets = manager.fileExists(atPath: path + "/assets")
             packs = hasAssets ? try PackDirectory(path + "/assets") : nil

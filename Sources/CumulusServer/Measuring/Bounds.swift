@@ -69,7 +69,7 @@ struct BoundFigure: Encodable {
         print(String(decoding: try encoder.encode(self), as: UTF8.self))
     }
 
-    private static func processorTime() -> Double {
+    static func processorTime() -> Double {
         Double(clock()) * 1e6 / Double(CLOCKS_PER_SEC)
     }
 }

@@ -305,7 +305,8 @@ struct Wiring {
                 directory: directory.store,
                 profile: try configuration[\.engine.profile],
                 cacheBytes: try configuration[\.engine.cache],
-                reserve: 0
+                reserve: 0,
+                readOnly: try configuration[\.node.readOnly]
             )
             for note in engine.notes { logger.warning("\(note)") }
             return engine

@@ -12,7 +12,8 @@ package enum OpenStore {
     /// checksum for newly stored chunks. Format 9 counts the bytes of assets in the states of
     /// zones. Format 10 has shares and former parents. Format 11 has keys of lives, which rows of
     /// earlier formats lack. Format 12 has the last position of the local order in the rows of
-    /// runs; before, each commit had a row for its position.
+    /// runs; before, each commit had a row for its position. From it on the engine has a journal,
+    /// which programs of earlier formats would not read.
     package static let formatVersion: UInt32 = 12
     package static let oldestVersion: UInt32 = 6
     /// The format of the rows that nodes hand each other as state.

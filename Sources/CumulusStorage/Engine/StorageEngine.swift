@@ -13,7 +13,7 @@
 // - a snapshot sees exactly the batches written before it was taken, for as long as it lives.
 //
 // The writer promises to flush each batch before it writes the next. A later batch in a log
-// therefore proves that the earlier one was durable, see `LogScan`.
+// therefore proves that the earlier one was durable, see `JournalScan`.
 //
 // Folder: the ordered store beneath everything, and the transactions on it. Read `StorageEngine`,
 // then `WriteTransaction`, `Overlay` and `GroupCommit`; `MemoryEngine` serves tests and the

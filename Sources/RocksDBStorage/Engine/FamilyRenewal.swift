@@ -44,8 +44,7 @@ struct FamilyRenewal {
     let old: OpaquePointer
     let options: OpaquePointer
 
-    /// Bytes that are written before they are flushed: what follows in the log proves that what
-    /// stands before it was.
+    /// Bytes that are written at once.
     private static let batchBytes = 4 << 20
 
     /// Copies all rows; returns the new family, or nil if they can't all be read yet.
@@ -103,7 +102,8 @@ struct FamilyRenewal {
     private func write(_ batch: OpaquePointer?) throws(RocksDBMessageError) {
         let writing = rocksdb_writeoptions_create()
         defer { rocksdb_writeoptions_destroy(writing) }
-        rocksdb_writeoptions_set_sync(writing, 1)
+        // They are safe once they are in a table.
+        rocksdb_writeoptions_disable_WAL(writing, 1)
         try checked { rocksdb_write(database, writing, batch, &$0) }
         rocksdb_writebatch_clear(batch)
     }

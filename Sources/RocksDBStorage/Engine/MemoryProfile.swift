@@ -41,11 +41,21 @@ package enum MemoryProfile: String, CaseIterable, Sendable {
         }
     }
 
-    /// The length of all logs that makes the oldest one go: this is what a start has to replay.
-    var logBytes: UInt64 {
+    /// Bytes of segments with rows that aren't in tables; at more, tables are written.
+    ///
+    /// This is what a start has to replay.
+    var journalBytes: Int {
         switch self {
         case .small: 64 << 20
         case .standard: 256 << 20
+        }
+    }
+
+    /// The size of the journal's segments.
+    var segmentBytes: Int {
+        switch self {
+        case .small: 4 << 20
+        case .standard: 16 << 20
         }
     }
 

@@ -22,15 +22,12 @@ struct RocksDBBatch: ~Copyable {
 
     deinit { rocksdb_writebatch_destroy(batch) }
 
-    /// Bytes that it takes in the log, a little more than less.
-    var logBytes: Int {
-        var count = 0
-        _ = rocksdb_writebatch_data(batch, &count)
-        // Each block of 32 KB has a head of 7 bytes or more.
-        return count + count / 2_048 + 1_024
+    /// Leaves the number of the batch's record in the journal beside its rows.
+    func mark(_ sequence: UInt64, in store: RocksDBStore) {
+        store.markJournal(sequence, in: batch)
     }
 
-    /// Appends the batch to the log and makes it visible.
+    /// Makes the batch visible.
     func write(to store: RocksDBStore, _ options: OpaquePointer) throws(EngineError) {
         RocksDBStore.countNothing()
         var message: RocksDBMessage?

@@ -20,16 +20,18 @@ package final class RocksDBEngine: StorageEngine, @unchecked Sendable {
 
     /// Actions during opening that an operator should know of; one line each.
     package let notes: [String]
-    /// The store is a backup that was never opened: it has no file END.
+    /// The store is a backup to which nothing was written yet: it has no file `journal.end`.
     ///
-    /// A store that only releases without END wrote, or whose END is damaged, counts as one too.
+    /// A store where that file is damaged counts as one too.
     package let isBackup: Bool
     private let store: RocksDBStore
     private let newest: RocksDBReader
-    /// They don't flush: that is a step of its own.
+    /// RocksDB keeps no log: a start replays the journal.
     private let writing: OpaquePointer
-    private let isFlushing: Bool
-    private let logRoom: LogRoom
+    /// nil if the store was opened to be read only.
+    private let journal: Journal?
+    /// Free bytes without which nothing is written: a full write buffer must fit into a table.
+    private let least: UInt64
 
     /// Opens the store in `directory`, or makes a new one.
     ///
@@ -39,13 +41,14 @@ package final class RocksDBEngine: StorageEngine, @unchecked Sendable {
     ///   - cacheBytes: Memory for blocks of tables; nil means the profile's.
     ///   - reserve: Free bytes that must be there; nil means the profile's. Opening may write
     ///     more, and then asks for that: RocksDB may end the process where it finds the disk full.
-    ///   - flushing: False only in the test that shows what a power cut then costs.
+    ///   - readOnly: The journal is replayed into memory and left as it is. What is written is
+    ///     there until the engine is closed.
     package init(
         directory path: String,
         profile: MemoryProfile,
         cacheBytes: Int? = nil,
         reserve: UInt64? = nil,
-        flushing: Bool = true
+        readOnly: Bool = false
     ) throws(RocksDBError) {
         let directory = try DataDirectory(locking: path)
         try Self.checkSpace(directory, profile, reserve ?? profile.reserveBytes)
@@ -62,18 +65,19 @@ package final class RocksDBEngine: StorageEngine, @unchecked Sendable {
                 creating: inspection.isNew,
                 recovery: inspection.tornEnds.isEmpty ? .strict : .dropTornTail,
                 names: names,
+                readOnly: readOnly,
                 isDamaged: damage.contains
             ),
             names: names,
             damage: damage
         )
-        // Rows that the logs no longer hold must be in the tables.
-        if let end = inspection.end, store.sequence < end.sequence {
-            throw .endMissing(directory: path)
-        }
+        writing = rocksdb_writeoptions_create()
+        rocksdb_writeoptions_disable_WAL(writing, 1)
+        let replay = try Self.replay(directory, store, writing, inspection)
+        journal = readOnly ? nil : try Journal(directory, after: replay, profile, store)
         isBackup = !inspection.isNew && inspection.end == nil
         notes =
-            inspection.tornEnds + inspection.remarks
+            inspection.tornEnds + replay.tornEnds + inspection.remarks
             + store.renewed.map { "the tables of \($0) were written anew, with \($1) rows" }
             + Family.allCases.filter(damage.contains).map {
                 """
@@ -82,15 +86,36 @@ package final class RocksDBEngine: StorageEngine, @unchecked Sendable {
                 """
             }
         newest = RocksDBReader(store, frozen: false)
-        writing = rocksdb_writeoptions_create()
-        isFlushing = flushing
-        logRoom = LogRoom(directory, least: UInt64(profile.writeBufferBytes))
-        store.end.reach(store.sequence)
-        // END must not count unflushed rows as being on the disk.
-        if flushing { store.end.begin() }
+        least = UInt64(profile.writeBufferBytes)
     }
 
-    deinit { rocksdb_writeoptions_destroy(writing) }
+    deinit {
+        journal?.close()
+        rocksdb_writeoptions_destroy(writing)
+    }
+
+    /// Gives RocksDB the batches that its tables lack, once it is sure that none is lost.
+    private static func replay(
+        _ directory: DataDirectory,
+        _ store: RocksDBStore,
+        _ writing: OpaquePointer,
+        _ inspection: StoreInspection
+    ) throws(RocksDBError) -> JournalReplay {
+        let flushed: UInt64
+        do {
+            flushed = try store.journalInTables()
+        } catch {
+            throw .unusable(directory: directory.path, reason: "\(error)")
+        }
+        let replay = try JournalReplay(directory, flushed: flushed)
+        try inspection.check(directory, row: store.sequence, record: replay.last)
+        try replay.run { changes, sequence throws(EngineError) in
+            let batch = RocksDBBatch(changes, store)
+            batch.mark(sequence, in: store)
+            try batch.write(to: store, writing)
+        }
+        return replay
+    }
 
     package func get(
         _ family: Family,
@@ -117,19 +142,27 @@ package final class RocksDBEngine: StorageEngine, @unchecked Sendable {
         RocksDBReader(store, frozen: true)
     }
 
-    package func write(_ batch: EngineBatch) throws(EngineError) {
-        let batch = RocksDBBatch(batch, store)
-        try logRoom.hold(batch.logBytes)
-        try batch.write(to: store, writing)
+    /// After a power cut, tables may be ahead of the journal by the last batch: RocksDB may write
+    /// them before the journal is flushed.
+    package func write(_ changes: EngineBatch) throws(EngineError) {
+        if let free = store.directory.freeBytes(), free < least {
+            throw .full("\(free) bytes are free, and the engine needs \(least)")
+        }
+        let batch = RocksDBBatch(changes, store)
+        guard let journal else { return try batch.write(to: store, writing) }
+        try journal.append(changes)
+        batch.mark(journal.sequence + 1, in: store)
+        do {
+            try batch.write(to: store, writing)
+        } catch {
+            if case .full = error { try journal.takeBack() }
+            throw error
+        }
+        journal.keep()
     }
 
     package func flush() throws(EngineError) {
-        if isFlushing {
-            var message: RocksDBMessage?
-            rocksdb_flush_wal(store.database, 1, &message)
-            if let message { throw .failed(takeText(message)) }
-        }
-        store.end.reach(store.sequence)
+        try journal?.flush()
     }
 
     package func freeBytes() -> UInt64? {
@@ -145,7 +178,9 @@ package final class RocksDBEngine: StorageEngine, @unchecked Sendable {
         store.compact(family, range)
     }
 
-    /// Tables are linked where the file system can; what isn't in one yet is written out before.
+    /// Tables are linked where the file system can.
+    ///
+    /// What isn't in one yet is written out before, so the copy needs no journal, and has none.
     package func copy(to directory: String) throws(EngineError) {
         var message: RocksDBMessage?
         let checkpoint = rocksdb_checkpoint_object_create(store.database, &message)
@@ -163,15 +198,16 @@ package final class RocksDBEngine: StorageEngine, @unchecked Sendable {
         )
     }
 
-    /// Opening writes tables of what the logs hold, and begins a new log.
+    /// Opening may write tables of what the journal holds, or the logs of earlier releases.
     private static func checkSpace(
         _ directory: DataDirectory,
         _ profile: MemoryProfile,
         _ reserve: UInt64
     ) throws(RocksDBError) {
-        let logs = LogScan.logs(among: try directory.files())
-            .reduce(UInt64(profile.writeBufferBytes)) { sum, log in
-                sum + (Files.size(of: "\(directory.path)/\(log.file)") ?? 0)
+        let files = try directory.files()
+        let logs = (JournalFile.names(among: files) + LogScan.logs(among: files).map(\.file))
+            .reduce(UInt64(profile.writeBufferBytes)) { sum, file in
+                sum + (Files.size(of: "\(directory.path)/\(file)") ?? 0)
             }
         let reserve = max(reserve, logs)
         guard let free = directory.freeBytes(), free < reserve else { return }

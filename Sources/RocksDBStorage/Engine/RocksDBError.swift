@@ -11,12 +11,12 @@ package enum RocksDBError: Error, Equatable, CustomStringConvertible {
     case diskFull(directory: String, free: UInt64, reserve: UInt64)
     /// The file that names the newest list of tables is gone, the tables are there.
     case currentMissing(directory: String)
-    /// There is no log, and there always is one.
+    /// There are neither tables nor logs, and a store has one of them.
     case logMissing(directory: String)
-    /// Batches are missing between the end of one log and the beginning of another.
+    /// Batches are missing in front of a segment of the journal, or of a log.
     case logGap(file: String)
-    /// The store ends before what its file END knows to have been on the disk.
-    case endMissing(directory: String)
+    /// The store ends before what this file of it knows to have been on the disk.
+    case endMissing(directory: String, file: String)
     /// A file isn't whole, and not just at its end.
     case damaged(file: String, offset: UInt64)
     /// Files that can't be read or written, or what RocksDB itself found.
@@ -34,14 +34,14 @@ package enum RocksDBError: Error, Equatable, CustomStringConvertible {
         case .currentMissing(let directory):
             "\(directory) is damaged, its file CURRENT is missing: \(RocksDBError.advice)"
         case .logMissing(let directory):
-            "\(directory) is damaged, its newest log is missing: \(RocksDBError.advice)"
+            "\(directory) is damaged, its tables and logs are missing: \(RocksDBError.advice)"
         case .logGap(let file):
             "what stood before \(file) is missing: \(RocksDBError.advice)"
-        case .endMissing(let directory):
+        case .endMissing(let directory, let file):
             """
-            \(directory) is damaged, its newest log is missing or cut, and what was acknowledged \
-            last is lost: \(RocksDBError.advice); to go on without it, delete \
-            \(directory)/\(StoreEnd.file)
+            \(directory) is damaged, the end of its journal is missing or cut, and what was \
+            acknowledged last is lost: \(RocksDBError.advice); to go on without it, delete \
+            \(directory)/\(file)
             """
         case .damaged(let file, let offset):
             """

@@ -8,14 +8,15 @@ import CumulusStorage
 
 /// The settings of the database and of each family, owned until the engine is open.
 struct RocksDBOptions: ~Copyable {
-    let database: OpaquePointer
-    /// RocksDB insists on a family of its own, which stays empty, then ours in the order of
+    private(set) var database: OpaquePointer
+    /// RocksDB insists on a family of its own, which has one row or none, then ours in the order of
     /// `Family`.
     let families: [(name: String, options: OpaquePointer)]
 
     /// - Parameters:
     ///   - cacheBytes: nil means the profile's bytes.
     ///   - names: Under which the families stand in the database.
+    ///   - readOnly: What is in memory only when the store is closed isn't written to tables.
     ///   - isDamaged: Whether a table of a family is: its tables are not merged.
     init(
         profile: MemoryProfile,
@@ -23,6 +24,7 @@ struct RocksDBOptions: ~Copyable {
         creating: Bool,
         recovery: Recovery,
         names: FamilyRenewal.Names = FamilyRenewal.Names([]),
+        readOnly: Bool = false,
         isDamaged: (Family) -> Bool = { _ in false }
     ) {
         database = Self.database(profile, creating: creating, recovery: recovery)
@@ -31,10 +33,26 @@ struct RocksDBOptions: ~Copyable {
         families =
             [("default", Self.unused(profile))]
             + Family.allCases.map { (name: names[$0], options: Self.family($0, profile, cache)) }
+        if readOnly { keepMemory() }
         for family in Family.allCases where isDamaged(family) {
             let options = families[1 + Int(family.rawValue)].options
             rocksdb_options_set_disable_auto_compactions(options, 1)
         }
+    }
+
+    /// RocksDB's C interface has no call for it.
+    private mutating func keepMemory() {
+        let changed: OpaquePointer = rocksdb_options_create()
+        var message: RocksDBMessage?
+        rocksdb_get_options_from_string(
+            database,
+            "avoid_flush_during_shutdown=true",
+            changed,
+            &message
+        )
+        if let message { rocksdb_free(message) }
+        rocksdb_options_destroy(database)
+        database = changed
     }
 
     /// A part of the cache has to hold the index of a whole table, some megabytes: one that doesn't
@@ -52,7 +70,7 @@ struct RocksDBOptions: ~Copyable {
         rocksdb_options_destroy(database)
     }
 
-    /// How to treat a log with an incomplete end.
+    /// How to treat a log with an incomplete end, in a store of a release that wrote such logs.
     enum Recovery {
         /// Nothing may be wrong before the end: a damaged record is an error.
         case strict
@@ -81,10 +99,8 @@ struct RocksDBOptions: ~Copyable {
         case .dropTornTail:
             rocksdb_options_set_wal_recovery_mode(options, Int32(rocksdb_point_in_time_recovery))
         }
-        // `LogScan` reads records with heads of 7 bytes; records of recycled logs have 11.
-        rocksdb_options_set_recycle_log_file_num(options, 0)
-        // A family that is rarely written would otherwise keep every log since its last table.
-        rocksdb_options_set_max_total_wal_size(options, profile.logBytes)
+        // Tables of all families end with the same batch: a start replays what follows.
+        rocksdb_options_set_atomic_flush(options, 1)
 
         // One bound for the rows of all families that are in memory only.
         rocksdb_options_set_db_write_buffer_size(options, profile.writeBufferBytes)

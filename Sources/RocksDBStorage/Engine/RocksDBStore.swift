@@ -3,6 +3,7 @@
 // Shared by the engine and its readers; it is closed when the last of them is gone.
 
 import CRocksDB
+import CumulusModel
 import CumulusStorage
 import CumulusSystem
 
@@ -16,7 +17,7 @@ final class RocksDBStore: @unchecked Sendable {
     /// The families that were written anew when the store was opened, with their rows.
     private(set) var renewed: [(family: Family, rows: Int)] = []
     private let damage: DamageNote
-    /// The unused default family of RocksDB, then ours in the order of `Family`.
+    /// RocksDB's default family, which has one row or none, then ours in the order of `Family`.
     private var families: [OpaquePointer]
 
     init(
@@ -81,7 +82,7 @@ final class RocksDBStore: @unchecked Sendable {
         _ current: (name: String, options: OpaquePointer),
         _ names: FamilyRenewal.Names
     ) throws(RocksDBError) {
-        // Rows, and what the log holds of them until they are in tables.
+        // Rows, and as much again until the old ones are dropped.
         let size = try? byteCount(of: family, KeyRange(start: [], end: [0xFF]))
         guard let size, directory.freeBytes().map({ $0 > 3 * size }) ?? true else { return }
         rocksdb_options_set_disable_auto_compactions(current.options, 0)
@@ -148,6 +149,47 @@ final class RocksDBStore: @unchecked Sendable {
         rocksdb_set_perf_level(Int32(rocksdb_disable))
     }
 
+    // MARK: The journal
+
+    /// The one row of RocksDB's default family: the number of the last batch's record.
+    ///
+    /// RocksDB writes the tables of all families together, with `atomic_flush`. A flush that names
+    /// one family would break that: use `writeTables`.
+    static let journalKey = Bytes("journal".utf8)
+
+    func markJournal(_ sequence: UInt64, in batch: OpaquePointer) {
+        RocksDBStore.journalKey.withCharacters { key, keyCount in
+            withUnsafeBytes(of: sequence.bigEndian) { value in
+                let start = value.baseAddress?.assumingMemoryBound(to: CChar.self)
+                rocksdb_writebatch_put_cf(batch, families[0], key, keyCount, start, value.count)
+            }
+        }
+    }
+
+    /// The number of the last record whose batch is in tables, and so are all before it; 0 if none
+    /// is.
+    func journalInTables() throws(EngineError) -> UInt64 {
+        let options = rocksdb_readoptions_create()
+        defer { rocksdb_readoptions_destroy(options) }
+        // 2 leaves out what is in memory only, where there is no log.
+        rocksdb_readoptions_set_read_tier(options, 2)
+        var (count, message): (Int, RocksDBMessage?) = (0, nil)
+        let value = RocksDBStore.journalKey.withCharacters { key, keyCount in
+            rocksdb_get_cf(database, options, families[0], key, keyCount, &count, &message)
+        }
+        defer { rocksdb_free(value) }
+        if let message { throw EngineError(reading: message) }
+        guard let value else { return 0 }
+        guard count == 8 else { throw .corrupt("the number of the journal's last record") }
+        return UInt64(bigEndian: UnsafeRawPointer(value).loadUnaligned(as: UInt64.self))
+    }
+
+    /// Writes the rows to tables that are in memory only; when it returned, they are there unless
+    /// RocksDB met an error.
+    ///
+    /// RocksDB does that before it merges the tables of any family, and this one has a single row.
+    func writeTables() { compact(families[0], nil) }
+
     func family(_ family: Family) -> OpaquePointer {
         families[1 + Int(family.rawValue)]
     }
@@ -180,14 +222,22 @@ final class RocksDBStore: @unchecked Sendable {
     /// Merges the tables of a range; nothing happens while one of the family is damaged.
     func compact(_ family: Family, _ range: KeyRange) {
         if damage.contains(family) { return }
+        compact(self.family(family), range)
+    }
+
+    /// - Parameter range: nil means everything.
+    private func compact(_ family: OpaquePointer, _ range: KeyRange?) {
         let options = rocksdb_compactoptions_create()
         defer { rocksdb_compactoptions_destroy(options) }
         rocksdb_compactoptions_set_exclusive_manual_compaction(options, 0)
+        guard let range else {
+            return rocksdb_compact_range_cf_opt(database, family, options, nil, 0, nil, 0)
+        }
         range.start.withUnsafeBytes { start in
             range.end.withUnsafeBytes { end in
                 rocksdb_compact_range_cf_opt(
                     database,
-                    self.family(family),
+                    family,
                     options,
                     start.baseAddress?.assumingMemoryBound(to: CChar.self),
                     start.count,

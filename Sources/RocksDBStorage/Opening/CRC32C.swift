@@ -1,6 +1,6 @@
 // The checksum of RocksDB's logs: CRC-32C (Castagnoli), a table of 256 entries, a byte at a time.
 //
-// Called by `LogScan` for each record of the logs when the engine opens, and by `StoreEnd`.
+// Called by `LogScan` for each record that it reads when the engine opens, and by `TakenOverEnd`.
 
 enum CRC32C {
     /// RocksDB stores checksums rotated and moved, so that a log within a log has other ones.

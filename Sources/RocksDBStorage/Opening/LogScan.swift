@@ -1,7 +1,7 @@
 // One file in RocksDB's log format, read record by record: is it whole, and if not, does it go on?
 //
-// Called by `StoreInspection` for the logs and the list of tables (MANIFEST) before RocksDB opens
-// them; `EndKeeper` asks where the newest log begins.
+// Called by `StoreInspection` for the list of tables (MANIFEST), which has this format, and by
+// `TakenOverLogs` for the logs of earlier releases, before RocksDB opens them.
 //
 //     file    blocks of 32 KB
 //     block   records, then fewer than 7 bytes of padding
@@ -37,18 +37,6 @@ struct LogScan {
             .filter { $0.hasSuffix(".log") }
             .compactMap { file in UInt64(file.dropLast(4)).map { (number: $0, file: file) } }
             .sorted { $0.number < $1.number }
-    }
-
-    /// The sequence number of a log's first entry, without a look at anything else.
-    static func first(of file: Data) -> UInt64? {
-        file.withUnsafeBytes { file in
-            guard
-                file.count >= headSize + entryHeadSize,
-                let kind = Kind(rawValue: file[6]),
-                kind == .whole || kind == .first
-            else { return nil }
-            return file.number(UInt64.self, at: headSize)
-        }
     }
 
     init(_ file: Data) {

@@ -237,12 +237,13 @@ import Testing
         try await #expect(node.end(SIGTERM) == .exit(0))
     }
 
-    @Test func aMissingLogIsNamed() async throws {
-        try await makeStore()
-        for log in try folder.storeFiles({ $0.hasSuffix(".log") }) {
-            try FileManager.default.removeItem(atPath: log)
+    @Test func aMissingJournalIsNamed() async throws {
+        // How far the journal reaches is noted once a second.
+        try await makeStore(idle: .milliseconds(1_500))
+        for segment in try folder.storeFiles({ $0.hasSuffix(".journal") }) {
+            try FileManager.default.removeItem(atPath: segment)
         }
-        try await expectRefusal(try NodeProcess(data: folder.node), naming: "log is missing")
+        try await expectRefusal(try NodeProcess(data: folder.node), naming: "journal is missing")
     }
 
     @Test func anOperatorTokenThatOthersMayReadIsRefused() async throws {
@@ -282,22 +283,30 @@ import Testing
         try await expectRefusal(try NodeProcess(data: folder.node), naming: "MANIFEST")
     }
 
-    @Test func aFlippedByteInTheMiddleOfTheLogIsNamed() async throws {
-        try await makeStore()
-        let log = try #require(try folder.storeFiles { $0.hasSuffix(".log") }.last)
-        try folder.flip(log) { $0 / 2 }
-        try await expectRefusal(try NodeProcess(data: folder.node), naming: ".log is damaged")
+    /// The one segment with records, and where the last one ends.
+    private func segment() throws -> (file: String, end: Int) {
+        for file in try folder.storeFiles({ $0.hasSuffix(".journal") }) {
+            let data = try Data(contentsOf: URL(filePath: file))
+            guard data.starts(with: Data("cumulus1".utf8)) else { continue }
+            return (file, try #require(data.lastIndex { $0 != 0 }) + 1)
+        }
+        return try #require(nil, "no segment was begun")
     }
 
-    @Test func aTornEndOfTheLogIsNoDamage() async throws {
+    @Test func aFlippedByteInTheMiddleOfTheJournalIsNamed() async throws {
         try await makeStore()
-        let log = try #require(try folder.storeFiles { $0.hasSuffix(".log") }.last)
-        let size = try Data(contentsOf: URL(filePath: log)).count
-        let handle = try FileHandle(forWritingTo: URL(filePath: log))
-        try handle.truncate(atOffset: UInt64(size - 5))
-        try handle.close()
+        let (segment, end) = try segment()
+        try folder.flip(segment) { _ in end / 2 }
+        let refused = try NodeProcess(data: folder.node)
+        try await expectRefusal(refused, naming: ".journal is damaged")
+    }
+
+    @Test func aTornEndOfTheJournalIsNoDamage() async throws {
+        try await makeStore()
+        let (segment, end) = try segment()
+        for place in end - 5..<end { try folder.flip(segment) { _ in place } }
         // As if nobody had noted the last save as durable: what a power cut tears, nobody has.
-        try FileManager.default.removeItem(atPath: "\(folder.node)/store/END")
+        try FileManager.default.removeItem(atPath: "\(folder.node)/store/journal.end")
         let node = try await NodeProcess.ready(data: folder.node)
         let container = try await node.signIn()
         for try await record in container.privateCloudDatabase.allRecords() {
@@ -578,11 +587,14 @@ import Testing
 
     // MARK: Parts
 
-    /// A store with a few saves in its log, of a node that was killed.
-    private func makeStore() async throws {
+    /// A store with a few saves in its journal, of a node that was killed.
+    ///
+    /// - Parameter idle: How long after the last save.
+    private func makeStore(idle: Duration = .zero) async throws {
         let node = try await NodeProcess.ready(data: folder.node)
         let client = try RawClient(greeting: try node.endpoint, token: try await node.makeToken())
         try fill(client)
+        try await Task.sleep(for: idle)
         try await #expect(node.end(SIGKILL) == .signal(SIGKILL))
     }
 

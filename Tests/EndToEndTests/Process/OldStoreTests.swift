@@ -79,6 +79,10 @@ import Testing
         try await expectOldContent(at: node)
         // The next start finds the present format.
         #expect(try await node.end(SIGTERM) == .exit(0))
+        let files = try FileManager.default.contentsOfDirectory(
+            atPath: "\(folder.path)/n\(number)/store"
+        )
+        #expect(files.contains("journal.end") && !files.contains("END"))
         try await expectOldContent(at: start(number))
     }
 

@@ -26,7 +26,6 @@ import Testing
         let store = folder.store()
         let written = (0..<Self.count).map { (Self.key($0), Self.value($0)) }
         try store.use { try $0.commit(.writing(.index, written)) }
-        // The next opening makes a table of the log.
         try store.use { engine throws in #expect(try engine.count(.index) == Self.count) }
         for row in rows { try store.flip(near: Self.value(row)) }
         return store

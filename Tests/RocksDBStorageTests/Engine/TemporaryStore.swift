@@ -32,6 +32,18 @@ final class TemporaryFolder: Sendable {
         try FileManager.default.copyItem(atPath: store.path, toPath: copy.path)
         return copy
     }
+
+    /// The files of an open store, as its process would leave them if it were killed now.
+    ///
+    /// RocksDB must have nothing to do. A file that is just being replaced is tried again.
+    func copy(
+        of store: TemporaryStore,
+        openIn engine: RocksDBEngine
+    ) throws -> TemporaryStore {
+        defer { withExtendedLifetime(engine) {} }
+        for _ in 0..<9 { if let copy = try? copy(of: store) { return copy } }
+        return try copy(of: store)
+    }
 }
 
 struct TemporaryStore: Sendable {
@@ -40,9 +52,15 @@ struct TemporaryStore: Sendable {
     /// The machine that tests need not have the free space that a server should.
     func open(
         _ profile: MemoryProfile = .small,
-        reserve: UInt64 = 0
+        reserve: UInt64 = 0,
+        readOnly: Bool = false
     ) throws(RocksDBError) -> RocksDBEngine {
-        try RocksDBEngine(directory: path, profile: profile, reserve: reserve)
+        try RocksDBEngine(
+            directory: path,
+            profile: profile,
+            reserve: reserve,
+            readOnly: readOnly
+        )
     }
 
     /// What opening fails with.
@@ -64,17 +82,22 @@ struct TemporaryStore: Sendable {
         try FileManager.default.contentsOfDirectory(atPath: path).filter(isWanted).sorted()
     }
 
-    /// The newest log, in which every commit since the last opening stands.
+    /// The files of the journal, spare ones too.
+    func segments() throws -> [String] {
+        try files { $0.hasSuffix(".journal") }
+    }
+
+    /// The newest log of RocksDB, which only earlier releases wrote.
     func newestLog() throws -> String {
         try #require(try files { $0.hasSuffix(".log") }.last)
     }
 
-    /// The number of the last row that END names.
+    /// The number of the last record that `journal.end` names.
     func noted() throws -> UInt64 {
-        try contents("END").prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
+        try contents("journal.end").prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
     }
 
-    /// Waits until END names this row, which takes about a second.
+    /// Waits until `journal.end` names this record, which takes about a second.
     func waitForEnd(at sequence: UInt64) throws {
         for _ in 0..<1_000 {
             if try noted() == sequence { return }

@@ -41,10 +41,7 @@ import Testing
         var batches = try engine.count(.records) / rowsPerBatch
         let acknowledged = open("\(path).acknowledged", O_WRONLY | O_CREAT, 0o600)
         let milliseconds = UInt32(delay / .milliseconds(1))
-        Thread.detachNewThread {
-            usleep(milliseconds * 1_000)
-            kill(getpid(), SIGKILL)
-        }
+        let first = batches
         while true {
             let rows = (0..<rowsPerBatch).map {
                 (bytes(batches * rowsPerBatch + $0), Bytes(repeating: 1, count: 500))
@@ -54,6 +51,11 @@ import Testing
             try engine.commit(batch)
             batches += 1
             guard pwrite(acknowledged, &batches, 8, 0) == 8 else { return }
+            guard batches == first + 1 else { continue }
+            Thread.detachNewThread {
+                usleep(milliseconds * 1_000)
+                kill(getpid(), SIGKILL)
+            }
         }
     }
 }

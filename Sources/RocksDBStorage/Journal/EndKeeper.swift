@@ -1,8 +1,9 @@
-// Keeps the file END close behind the store: what was committed is named there a second later.
+// Keeps the file `journal.end` close behind the journal: what was committed is named there a second
+// later.
 //
-// `RocksDBStore` owns it; the engine tells it of each flush. It writes on a queue of its own, so no
-// commit waits for it. A failed write, as on a full disk, is repeated later: until then END says
-// less than is true, and never more.
+// `RocksDBStore` owns it; the journal tells it of each flush. It writes on a queue of its own, so
+// no commit but the first waits for it. A failed write, as on a full disk, is repeated later: until
+// then the file says less than is true, and never more.
 
 import CumulusSystem
 import Synchronization
@@ -16,9 +17,11 @@ final class EndKeeper: @unchecked Sendable {
     private var noted: UInt64?
     private var timer: (any DispatchSourceTimer)?
 
-    init(_ directory: DataDirectory) { self.directory = directory }
+    init(_ directory: DataDirectory) {
+        self.directory = directory
+    }
 
-    /// Everything up to this number is on the disk.
+    /// All records up to this number are on the disk.
     func reach(_ sequence: UInt64) {
         reached.store(sequence, ordering: .releasing)
     }
@@ -48,23 +51,12 @@ final class EndKeeper: @unchecked Sendable {
         let sequence = reached.load(ordering: .acquiring)
         guard sequence != noted else { return }
         do {
-            let end = StoreEnd(sequence: sequence, log: try log(holding: sequence))
-            try directory.replace(StoreEnd.file, with: end.bytes)
+            let end = JournalEnd(sequence: sequence)
+            try directory.replace(JournalEnd.file, with: end.bytes)
+            if noted == nil { unlink("\(directory.path)/\(TakenOverEnd.file)") }
             noted = sequence
         } catch {
             // Tried again in a second.
         }
-    }
-
-    /// The newest log, if it holds this committed number; else 0.
-    ///
-    /// Older logs aren't asked: they may be deleted at any time, in any order.
-    private func log(holding sequence: UInt64) throws(RocksDBError) -> UInt64 {
-        guard
-            let newest = LogScan.logs(among: try directory.files()).last,
-            let first = LogScan.first(of: try directory.contents(of: newest.file)),
-            first <= sequence
-        else { return 0 }
-        return newest.number
     }
 }

@@ -1,4 +1,5 @@
-// The engine's log after a crash: a torn end is no damage, anything else is.
+// A store of a release before the journal, after a crash of that release: a torn end of RocksDB's
+// log is no damage, anything else is.
 
 import CumulusModel
 import CumulusStorage
@@ -6,26 +7,20 @@ import Foundation
 import RocksDBStorage
 import Testing
 
-@Suite struct LogRecoveryTests {
+@Suite struct TakenOverLogTests {
     private let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder() }
 
     /// A store with one log that holds `count` commits of one row each.
     ///
-    /// It is what a kill or a power cut leaves within a second: END still says what it said when
+    /// It is what a kill or a power cut left within a second: END still says what it said when
     /// the store was opened, so that an end may be torn.
     private func store(commits count: Int, valueSize: Int = 200) throws -> TemporaryStore {
         let store = folder.store()
-        var opened = Data()
-        try store.use { engine throws in
-            opened = try store.contents("END")
-            for number in 0..<count {
-                let value = Bytes(repeating: UInt8(number % 251), count: valueSize)
-                try engine.commit(.writing(.records, [(bytes(number), value)]))
-            }
-        }
-        try opened.write(to: URL(filePath: "\(store.path)/END"))
+        let old = try TakenOverStore(store.path)
+        try old.note()
+        try old.commit(0..<count, valueSize: valueSize)
         return store
     }
 
@@ -80,9 +75,7 @@ import Testing
         let store = try store(commits: 10)
         let log = try store.newestLog()
         let whole = try store.contents(log)
-        try store.use { engine throws in
-            try engine.commit(.writing(.records, [(bytes(100), [])]))
-        }
+        try TakenOverStore(store.path).commit(100..<101)
         let younger = "\(store.path)/\(try store.newestLog())"
         for kept in 0...10 {
             let copy = try folder.copy(of: store)
@@ -140,7 +133,7 @@ import Testing
         let store = try store(commits: 10)
         let first = try store.newestLog()
         let kept = try store.contents(first)
-        try store.use { try $0.commit(.writing(.records, [(bytes(100), [])])) }
+        try TakenOverStore(store.path).commit(100..<101)
         // The older log again, its last commit damaged; the newer one goes on after it.
         try kept.write(to: URL(filePath: "\(store.path)/\(first)"))
         try store.change(first) { $0[$0.count - 1] ^= 1 }

@@ -1,11 +1,9 @@
-// How far a store reaches, as its file END says, so that the loss of the newest log is noticed.
+// How far RocksDB's logs reach in a store of a release before the journal, as its file END says.
 //
-// `EndKeeper` writes it, and `StoreInspection` reads it before RocksDB opens the store. RocksDB
-// believes that the logs hold everything that was ever written. The number in its list of tables
-// proves little: it belongs to the newest row when the list was written, and that row may stand in
-// a log only. So END also names the log.
+// Read by `StoreInspection`, and compared by `TakenOverLogs`. The file goes once the store has a
+// journal.
 //
-//     sequence   number of a row that is on the disk, and all before it                    8 B
+//     sequence   RocksDB's number of a row that is on the disk, and all before it          8 B
 //     log        number of the log that holds it; 0: an older log, or tables               8 B
 //     checksum   of the 16 bytes before, as in RocksDB's logs                              8 B
 //
@@ -13,13 +11,12 @@
 
 import CumulusModel
 
-struct StoreEnd: Equatable {
-    /// RocksDB leaves files alone whose names it doesn't know.
+struct TakenOverEnd: Equatable {
     static let file = "END"
     private static let size = 24
 
-    var sequence: UInt64
-    var log: UInt64
+    let sequence: UInt64
+    let log: UInt64
 
     init(sequence: UInt64, log: UInt64) {
         self.sequence = sequence
