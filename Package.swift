@@ -165,7 +165,7 @@ let package = Package(
         .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
     ],
     targets: [
-        // C: the generated codec and the system libraries.
+        // C: the generated codec, the loader of libpq, and the system libraries.
         .systemLibrary(
             name: "CProtobufC",
             pkgConfig: "libprotobuf-c",
@@ -191,6 +191,8 @@ let package = Package(
             dependencies: ["CProtobufC"],
             cSettings: [.treatAllWarnings(as: .error)]
         ),
+        // It needs libpq's header (libpq-dev, or Homebrew's libpq), and is not linked with libpq.
+        .target(name: "CPostgres", cSettings: [.treatAllWarnings(as: .error)]),
 
         // What the programs need of the system, in place of all of Foundation.
         room("CumulusSystem", []),
@@ -227,6 +229,7 @@ let package = Package(
             "RocksDBStorage",
             ["CumulusStorage", "CumulusModel", "CumulusSystem", "CRocksDB", "CXXHash"]
         ),
+        room("PostgresStorage", ["CumulusStorage", "CumulusModel", "CumulusSystem", "CPostgres"]),
         room("JWTKitTokens", ["CumulusOperations", "CumulusModel", jwtKit]),
 
         // Edges: the client, the harness, the programs.
@@ -281,8 +284,8 @@ let package = Package(
             name: "CumulusServer",
             dependencies: [
                 "CumulusGateway", "CumulusGRPC", "CumulusDescriptors", "CumulusNode",
-                "CumulusOperations", "CumulusTransport", "JWTKitTokens", "RocksDBStorage",
-                "CumulusStorage", "CumulusWire", "CumulusModel", "CumulusSystem",
+                "CumulusOperations", "CumulusTransport", "JWTKitTokens", "PostgresStorage",
+                "RocksDBStorage", "CumulusStorage", "CumulusWire", "CumulusModel", "CumulusSystem",
                 arguments, log, metrics,
                 server("UnixSignals", "swift-service-lifecycle"),
             ],
@@ -381,6 +384,10 @@ let package = Package(
         tests(
             "RocksDBStorageTests",
             ["RocksDBStorage", "CumulusStorage", "CumulusModel", "CumulusTesting"]
+        ),
+        tests(
+            "PostgresStorageTests",
+            ["PostgresStorage", "CumulusStorage", "CumulusModel", "CumulusTesting"]
         ),
         tests(
             "CumulusNodeTests",

@@ -177,6 +177,8 @@ packages=(
     # The libraries that the node and the client link, and how SwiftPM finds them.
     libprotobuf-c-dev librocksdb-dev libjemalloc-dev libzstd-dev libxxhash-dev zlib1g-dev
     pkg-config
+    # The header of PostgreSQL's client library, and the library itself for tests.
+    libpq-dev
     # The freshness of the generated code.
     protobuf-c-compiler protobuf-compiler
     # The tests talk to a node from Python, with Google's protobuf.
@@ -246,8 +248,8 @@ require_libraries() {
         missing+=(jemalloc)
     fi
     [ ${#missing[@]} -eq 0 ] || fail "Needed and not found: ${missing[*]}. Install RocksDB,\
- protobuf-c, zstd, xxHash and on Linux jemalloc with their headers and protoc-c, protobuf, pkg-config and Python 3, then try again\
- (Homebrew: brew install rocksdb protobuf protobuf-c zstd xxhash pkg-config python3)."
+ libpq, protobuf-c, zstd, xxHash and on Linux jemalloc with their headers and protoc-c, protobuf, pkg-config and Python 3, then try again\
+ (Homebrew: brew install rocksdb libpq protobuf protobuf-c zstd xxhash pkg-config python3)."
 }
 
 require_swift() {

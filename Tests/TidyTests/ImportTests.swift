@@ -62,7 +62,8 @@ import Testing
 
     /// Where C is at home.
     private static let rooms = [
-        ("RocksDBStorage", "CRocksDB"), ("CumulusRequests", "CCumulusWire"),
+        ("RocksDBStorage", "CRocksDB"), ("PostgresStorage", "CPostgres"),
+        ("CumulusRequests", "CCumulusWire"),
     ]
 
     @Test(arguments: ["public ", "package ", "@_exported ", "@_exported public "])

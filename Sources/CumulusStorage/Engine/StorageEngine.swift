@@ -1,8 +1,9 @@
 // The storage seam: an ordered key-value store, and nothing more.
 //
-// There are two engines: `MemoryEngine` for tests and the simulator, `RocksDBEngine` on a disk.
-// `Keyspace.swift` and its extensions define what keys and values mean. Every call blocks: the node
-// calls from its writer thread and its readers, a simulator calls in place.
+// There are three engines: `MemoryEngine` for tests and the simulator, `RocksDBEngine` on a disk,
+// and `PostgresEngine` in a database. `Keyspace.swift` and its extensions define what keys and
+// values mean. Every call blocks: the node calls from its writer thread and its readers, a
+// simulator calls in place.
 //
 // An engine promises:
 // - keys are ordered as unsigned bytes, and a prefix comes before its extensions;

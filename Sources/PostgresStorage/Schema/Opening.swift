@@ -1,0 +1,145 @@
+// Opens the store in a database: checks the server, makes the tables or checks them, and enters
+// this process as the one that writes.
+//
+// Called by `PostgresEngine.init`, once. All of it is one transaction, and a lock keeps two starts
+// apart. A process that writes to the store is respected: the start waits for some seconds, since
+// it may be the one before us that ends, and then gives up. One that died, or stopped for longer
+// than its term, is fenced off: nothing that it still sends is written.
+//
+// Folder: what stands in the database beside the rows, and how a store is opened. Read `Tables`,
+// then `Opening` and `ServerCheck`.
+
+import CumulusModel
+import CumulusSystem
+
+struct Opening {
+    let session: Session
+    let place: String
+    /// The number of this process, see `Term`.
+    let process: Int64
+    /// How long a start waits for the process before it.
+    let patience: Duration
+
+    struct Opened {
+        /// The name of the store, 32 hexadecimal digits.
+        var store: String
+        /// The tables were made now.
+        var isNew: Bool
+        /// The processes that were fenced off.
+        var fenced: [Other] = []
+    }
+
+    /// A process that wrote to the store.
+    struct Other {
+        let id: Int64
+        /// Its host and number, for people.
+        let endpoint: String
+    }
+
+    private enum Outcome {
+        case opened(Opened)
+        case refused(PostgresError)
+    }
+
+    /// Any number that nobody else locks in a database of ours.
+    private static let lock = "SELECT pg_advisory_xact_lock(48879420)"
+    private static let pause: UInt32 = 100_000
+
+    func run() throws(PostgresError) -> Opened {
+        let start = ContinuousClock.now
+        while true {
+            let outcome: Outcome
+            do {
+                outcome = try transaction()
+            } catch {
+                throw refusal(error)
+            }
+            switch outcome {
+            case .opened(let opened): return opened
+            case .refused(let problem):
+                guard case .inUse = problem, .now - start < patience else { throw problem }
+            }
+            usleep(Opening.pause)
+        }
+    }
+
+    private func transaction() throws(StatementError) -> Outcome {
+        _ = try session.run("BEGIN; \(Opening.lock)")
+        let outcome = try attempt()
+        if case .opened(let opened) = outcome {
+            _ = try session.run("COMMIT")
+            try endSessions(of: opened.fenced)
+        } else {
+            _ = try session.run("ROLLBACK")
+        }
+        return outcome
+    }
+
+    private func attempt() throws(StatementError) -> Outcome {
+        let check = ServerCheck(try session.run(ServerCheck.question))
+        if let problem = check.problem(at: place) { return .refused(problem) }
+        if !check.hasTables { _ = try session.run(Tables.creation) }
+        let site = try session.run(Opening.site)
+        guard site.count == 1 else {
+            return .refused(.unusable(place: place, reason: "the row of cumulus_site is missing"))
+        }
+        let format = Int(site.number(0, 0))
+        guard format == Tables.format else {
+            return .refused(.otherFormat(place: place, format: format))
+        }
+        if let living = try living() {
+            return .refused(.inUse(place: place, process: living.endpoint))
+        }
+        var opened = Opened(store: site.text(0, 1), isNew: !check.hasTables)
+        opened.fenced = others(in: try session.run(Term.fencing))
+        _ = try session.run(Term.forgetting)
+        var parameters = Parameters()
+        parameters.add(process)
+        parameters.add(Bytes(Opening.endpoint.utf8))
+        _ = try session.run(Term.beginning, parameters)
+        return .opened(opened)
+    }
+
+    private func living() throws(StatementError) -> Other? {
+        others(in: try session.run(Term.living)).first
+    }
+
+    private func others(in answer: Answer) -> [Other] {
+        (0..<answer.count).map { row in
+            Other(id: answer.number(row, 0), endpoint: answer.text(row, 1))
+        }
+    }
+
+    /// Ends what processes that were fenced off have left at the server.
+    ///
+    /// A statement that still comes from them would find the fence, too.
+    private func endSessions(of others: [Other]) throws(StatementError) {
+        guard !others.isEmpty else { return }
+        let names = others.map { "'\(Term.application($0.id))'" }.joined(separator: ", ")
+        _ = try session.run(
+            """
+            SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+            WHERE datname = current_database() AND application_name IN (\(names))
+            """
+        )
+    }
+
+    private static let site = Statement(
+        name: "site",
+        text: "SELECT format, replace(id::text, '-', '') FROM cumulus_site"
+    )
+
+    /// What people see of this process: its host and number.
+    private static var endpoint: String {
+        var name = [CChar](repeating: 0, count: 256)
+        gethostname(&name, name.count - 1)
+        let host = name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
+        return "\(String(decoding: host, as: UTF8.self)), process \(getpid())"
+    }
+
+    private func refusal(_ error: StatementError) -> PostgresError {
+        if error.state == "42501" { return .notAllowed(place: place, reason: error.text) }
+        if error.isLost { return .unreachable(place: place, reason: error.text) }
+        return .unusable(place: place, reason: error.text + error.advice)
+    }
+}
