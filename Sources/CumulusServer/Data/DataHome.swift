@@ -37,9 +37,9 @@ struct DataHome {
 
     /// Removes what a first start has made that failed, so that the next one is a first start too.
     ///
-    /// A directory that had a store before stays as it is.
+    /// A directory that had a store before, or belongs to one in a database, stays as it is.
     func abandon() {
-        guard !found.contains("store") else { return }
+        guard !found.contains("store"), databaseName == nil else { return }
         for name in (try? Files.names(in: path)) ?? [] where !found.contains(name) {
             try? FileManager.default.removeItem(atPath: "\(path)/\(name)")
         }
@@ -48,7 +48,14 @@ struct DataHome {
 
     var store: String { path + "/store" }
     /// Whether a node was started here before.
-    var hasStore: Bool { Files.isDirectory(store) }
+    var hasStore: Bool { hasFiles || databaseName != nil }
+    /// Whether the rows of a node are here.
+    var hasFiles: Bool { Files.isDirectory(store) }
+    var databaseFile: String { path + "/database" }
+    /// The name of the store in a database to which the directory belongs; nil: to none.
+    var databaseName: String? {
+        (try? String(contentsOfFile: databaseFile, encoding: .utf8))?.trimmed
+    }
     var assets: String { path + "/assets" }
     var tokenFile: String { path + "/operator.token" }
 
@@ -106,7 +113,7 @@ struct DataHome {
                     "\(file) does not exist; copy it from another node"
                 )
             }
-            guard !FileManager.default.fileExists(atPath: store) else {
+            guard !hasStore else {
                 throw StartProblem(
                     """
                     \(file) is missing and there is a store already; copy it back from a \

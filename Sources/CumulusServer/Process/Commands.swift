@@ -64,6 +64,8 @@ struct Run: AsyncParsableCommand {
             Examples:
               cumulusd --data /var/lib/cumulus
               cumulusd --listen 127.0.0.1:0 --profile small
+              cumulusd --store postgres://cumulus@db.example/cumulus \\
+                --store-password-file /etc/cumulus/database.password
               CUMULUS_DATA=/srv/notes cumulusd --config /etc/cumulus.json
               cumulusd --data b --listen 127.0.0.1:7421 \\
                 --cluster-key a/cluster.key --peers 127.0.0.1:7420
@@ -142,14 +144,20 @@ struct Config: ParsableCommand {
             return Settings.rows.map { row in
                 let value = configuration.value(of: row)
                 let name = row.name + String(repeating: " ", count: width - row.name.count)
-                return "\(name)  \(value.value)  (\(value.origin))"
+                return "\(name)  \(row.shown(value.value))  (\(value.origin))"
             }.joined(separator: "\n")
         }
 
         private func encoded(_ configuration: Configuration) throws -> String {
             let encoder = JSONEncoder()
             encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
-            return String(decoding: try encoder.encode(configuration.values), as: UTF8.self)
+            var values = configuration.values
+            for row in Settings.rows {
+                values[row.name] = values[row.name].map {
+                    Configuration.Value(value: row.shown($0.value), origin: $0.origin)
+                }
+            }
+            return String(decoding: try encoder.encode(values), as: UTF8.self)
         }
     }
 }

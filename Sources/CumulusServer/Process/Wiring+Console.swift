@@ -35,7 +35,7 @@ extension Configuration {
                 return ConsoleSetting(
                     name: row.name,
                     group: group.title,
-                    value: row.leadsToSecret && !found.value.isEmpty ? nil : found.value,
+                    value: row.leadsToSecret && !found.value.isEmpty ? nil : row.shown(found.value),
                     origin: found.origin,
                     help: row.help
                 )

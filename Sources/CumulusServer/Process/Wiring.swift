@@ -121,13 +121,22 @@ struct Wiring {
         _ audit: AuditFiles?
     ) throws -> Node {
         let (key, isNewCluster) = try prepare(directory)
-        let engine = try openEngine(directory)
+        var environment = environment()
+        let store = try openStore(in: directory, environment)
         var settings = settings
         settings.joins = !isNewCluster
-        settings.isBackup = engine.isBackup
-        var environment = environment()
+        settings.isBackup = store.isBackup
         environment.certificateEnd = { identity?.end }
-        return try openNode(settings, engine, directory, environment, audit, clusterKey: key)
+        let node = try openNode(
+            settings,
+            store.engine,
+            directory,
+            environment,
+            audit,
+            clusterKey: key
+        )
+        try noteStore(store, in: directory)
+        return node
     }
 
     /// Starts the node's threads and accepts connections; returns the address that was bound.
@@ -193,9 +202,10 @@ struct Wiring {
     /// this node begins a cluster then, and joins none.
     private func prepare(_ directory: DataHome) throws -> (key: [UInt8], isNew: Bool) {
         try Backup.checkFinished(directory)
+        try checkPlace(of: directory)
         try restore(to: directory)
         try Backup.checkDrafts(of: directory)
-        try directory.checkStore()
+        if try database() == nil { try directory.checkStore() }
         if try configuration[\.node.readOnly], !directory.hasStore {
             throw StartProblem(
                 \.node.readOnly,
@@ -232,8 +242,9 @@ struct Wiring {
 
     private func judge() throws -> Plan {
         let address = try address(of: \.cluster.listen)
-        // A store that is opened read-only needs no room.
-        if try !configuration[\.node.readOnly] { try configuration.checkDisk() }
+        // A store that is opened read-only needs no room, and one in a database has its own.
+        let isElsewhere = try database() != nil
+        if try !isElsewhere && !configuration[\.node.readOnly] { try configuration.checkDisk() }
         return Plan(
             settings: try settings(),
             patience: Int64(try configuration[\.node.drain]),
@@ -299,22 +310,6 @@ struct Wiring {
         )
     }
 
-    private func openEngine(_ directory: DataHome) throws -> RocksDBEngine {
-        do {
-            let engine = try RocksDBEngine(
-                directory: directory.store,
-                profile: try configuration[\.engine.profile],
-                cacheBytes: try configuration[\.engine.cache],
-                reserve: 0,
-                readOnly: try configuration[\.node.readOnly]
-            )
-            for note in engine.notes { logger.warning("\(note)") }
-            return engine
-        } catch let error as RocksDBError {
-            throw StartProblem("\(error)")
-        }
-    }
-
     /// The node's configuration, checked before anything is made on the disk.
     private func settings() throws -> Node.Configuration {
         let container = configuration[\.node.container]
@@ -357,7 +352,7 @@ struct Wiring {
 
     private func openNode(
         _ settings: Node.Configuration,
-        _ engine: RocksDBEngine,
+        _ engine: any StorageEngine,
         _ directory: DataHome,
         _ environment: NodeEnvironment,
         _ audit: AuditFiles?,

@@ -7,6 +7,7 @@ import CumulusModel
 import CumulusNode
 import CumulusSystem
 import Logging
+import PostgresStorage
 import RocksDBStorage
 
 struct Settings: SettingGroup {
@@ -30,6 +31,15 @@ struct NodeSettings: SettingGroup {
 
     let data = Setting("data", .text("directory"), "cumulus-data")
         .help("Directory of the node's data")
+    let store = Setting("store", .text("url"), none: "RocksDB in the data directory")
+        .help(
+            """
+            PostgreSQL database of the rows, such as postgres://cumulus@db.example/cumulus; the \
+            data directory keeps the packs of assets and the keys
+            """
+        )
+    let storePassword = Setting("store-password-file", .text("file"), none: "none")
+        .help("File with the password for --store, which goes before one in its URL")
     let container = Setting("container", .text("name"), "iCloud.dev.cumulus")
         .help("Container that is made if it doesn't exist; empty: none")
     let fromBackup = Setting("from-backup", .text("directory"), none: "none")
@@ -208,4 +218,12 @@ struct CallerSettings: SettingGroup {
     .help("Calls of one that may be in progress; 0: no limit")
     let others = Setting("limits", .text("name=number,..."), none: "none")
         .help("Other limits that differ, such as itemsPerRequest=10,idleMilliseconds=5000")
+}
+
+extension SettingRow {
+    /// A text of this setting as anybody may see it: without a password in a URL.
+    func shown(_ text: String) -> String {
+        name == Settings.table.node.store.row.name
+            ? PostgresAddress.hidingPassword(in: text) : text
+    }
 }

@@ -37,9 +37,9 @@ import Testing
             drain-milliseconds feed-retention-days from-backup grpc http insecure \
             insecure-credentials issuers limits listen log-format log-keep-seconds log-level \
             log-megabytes lost-assets metrics-from metrics-token-file no-console peers profile \
-            pushes read-only readers registration replicas retention-days share-url threads \
-            tls-authority tls-certificate tls-key trusted-proxies web-apps web-host web-url \
-            webhooks
+            pushes read-only readers registration replicas retention-days share-url store \
+            store-password-file threads tls-authority tls-certificate tls-key trusted-proxies \
+            web-apps web-host web-url webhooks
             """
         #expect(Settings.rows.map(\.name).sorted() == names.split(separator: " ").map(String.init))
         let keys = Dictionary(uniqueKeysWithValues: Settings.rows.map { ($0.name, $0.fileKey) })
@@ -186,7 +186,18 @@ import Testing
         #expect(shown["cluster-key"]?.origin == "environment CUMULUS_CLUSTER_KEY")
         #expect(shown["peers"]?.value == "")
         let hidden = Settings.rows.filter(\.leadsToSecret).map(\.name)
-        #expect(hidden.sorted() == ["cluster-key", "metrics-token-file", "tls-key"])
+        #expect(
+            hidden.sorted() == [
+                "cluster-key", "metrics-token-file", "store-password-file", "tls-key",
+            ]
+        )
+    }
+
+    @Test func thePasswordOfADatabaseIsShownToNobody() throws {
+        let configuration = try configuration(["--store", "postgres://cumulus:geheim@db:5432/c"])
+        let store = configuration.shown.first { $0.name == "store" }
+        #expect(store?.value == "postgres://cumulus:…@db:5432/c")
+        #expect(configuration[\.node.store].contains("geheim"))
     }
 
     @Test func aSecretThatIsNotSetIsToldAsThat() throws {

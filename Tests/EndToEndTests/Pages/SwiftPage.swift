@@ -83,7 +83,7 @@ struct SwiftPage {
                 words += ["-Xcc", "-fmodule-map-file=\(map)"]
             }
         }
-        for library in ["CProtobufC", "CRocksDB", "CXXHash", "CZstd"] {
+        for library in ["CPostgres", "CProtobufC", "CRocksDB", "CXXHash", "CZstd"] {
             words += ["-I", Checkout.file("Sources/\(library)").path]
         }
         for place in headers(beside: build) { words += ["-I", place] }
