@@ -30,7 +30,7 @@ import Testing
         let section = article.split(separator: "\n## The words around shares\n").last ?? ""
         let rows = section.split(separator: "\n").prefix { !$0.hasPrefix("## ") }
             .filter { $0.hasPrefix("| ") }.dropFirst(2)
-        #expect(rows.count > 20)
+        #expect(rows.count > 10)
         let declaration = /(?:struct|class|enum|case|let|var|func) ([A-Za-z]+)/
         let declared = Set(
             try SourceTree.sources().flatMap { file in
