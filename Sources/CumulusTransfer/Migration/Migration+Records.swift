@@ -139,7 +139,7 @@ extension Migration {
         guard let error = error as? ServiceError else { return "\(error)" }
         guard error.code == .permissionFailure else { return "\(error)" }
         return "its creator may not save records of type \(type) here (\(error.code)): give that "
-            + "user a role that may, with 'cumulus role give', and run the migration again"
+            + "user a role that may, with 'cumulus role assign', and run the migration again"
     }
 
     private func count(assetsOf record: Record) {
