@@ -19,34 +19,6 @@ import Testing
         #expect(named.filter { !files.contains($0 + ".swift") } == [])
     }
 
-    /// Each word that the article Sharing explains is a name in the code.
-    @Test func everyWordOfSharingNamesADeclaration() throws {
-        let article = try String(
-            contentsOf: SourceTree.root.appending(
-                path: "Sources/CumulusNode/CumulusNode.docc/Sharing.md"
-            ),
-            encoding: .utf8
-        )
-        let section = article.split(separator: "\n## The words around shares\n").last ?? ""
-        let rows = section.split(separator: "\n").prefix { !$0.hasPrefix("## ") }
-            .filter { $0.hasPrefix("| ") }.dropFirst(2)
-        #expect(rows.count > 10)
-        let declaration = /(?:struct|class|enum|case|let|var|func) ([A-Za-z]+)/
-        let declared = Set(
-            try SourceTree.sources().flatMap { file in
-                file.text.matches(of: declaration).map { String($0.output.1) }
-            }
-        )
-        for row in rows {
-            let cell = row.split(separator: "|").last ?? ""
-            let names = cell.matches(of: /`([A-Za-z.]+)`/).flatMap {
-                $0.output.1.split(separator: ".").map(String.init)
-            }
-            #expect(!names.isEmpty, "\(row)")
-            #expect(names.filter { !declared.contains($0) } == [], "\(row)")
-        }
-    }
-
     /// The table of the article Sharing has a row for each case, one to 46.
     @Test func everyCaseOfSharingNamesATestThatExists() throws {
         let article = try String(
