@@ -70,8 +70,7 @@ import Testing
             ),
             encoding: .utf8
         )
-        // Above it is the table of all targets.
-        let table = article.split(separator: "\n| target | folders |\n").last ?? ""
+        let table = article.split(separator: "\n| target | what it is | folders |\n").last ?? ""
         #expect(table.count < article.count)
         var named: [Substring: Set<String>] = [:]
         for row in table.matches(of: /\n\| `([A-Za-z]+)` \| ([^\n]+)/) {
