@@ -43,7 +43,7 @@ import Testing
         }
         let limits = try Configuration(flags: [:], environment: [:], file: nil).limits()
         let parts = AdjustableLimit.all.map { limit in
-            "| `\(limit.name)` | \(limit.read(limits)) | \(limit.most) |"
+            "| `\(limit.name)` | \(limit.read(limits)) |"
         }
         let found = article.split(separator: "\n").map(String.init).filter { line in
             line.hasPrefix("| `") || Settings.parts.contains { line == "## \($0.title)" }
