@@ -37,7 +37,7 @@ import Testing
         "Sources/CumulusGateway/CumulusGateway.docc/Monitoring.md": [.needsPrometheus],
         "Sources/CumulusGateway/CumulusGateway.docc/Webhooks.md": [.needsEndpoint, .needsEndpoint],
         "Sources/CumulusNode/CumulusNode.docc/SigningIn.md": [.needsProvider],
-        "cluster/README.md": [.needsPodman, .takesMinutes],
+        "cluster/README.md": [.takesMinutes, .needsPodman],
     ]
 
     @Test(arguments: paths) func whatIsNotRunIsListed(_ path: String) throws {
