@@ -262,7 +262,7 @@ struct GRPCTests {
 
     /// Where Debian's `ruby-grpc` and `protobuf-compiler-grpc` are.
     @Test(.enabled(if: GRPCTests.hasRuby, "no Ruby with grpc, or no grpc_ruby_plugin"))
-    func theQuickStartInRubyWorks() async throws {
+    func aProgramInRubyWorks() async throws {
         let node = try await node()
         let token = try await node.makeToken()
         let proto = Checkout.file("proto").path()
@@ -277,12 +277,35 @@ struct GRPCTests {
         )
         #expect(made.code == 0, "\(made.text)")
         let script = "\(folder.path)/quickstart.rb"
-        try block("ruby").write(toFile: script, atomically: true, encoding: .utf8)
+        try GRPCTests.programInRuby.write(toFile: script, atomically: true, encoding: .utf8)
         let endpoint = try await node.grpcEndpoint()
         let (code, text) = try GRPCPython.run(GRPCTests.ruby, [script, endpoint, token])
         #expect(code == 0, "\(text)")
         #expect(text.contains("saved, change tag") && text.hasSuffix("fetched: Hi\n"), "\(text)")
     }
+
+    /// Saves and fetches with the code that Ruby's plugin made of `proto/`.
+    private static let programInRuby = #"""
+        # quickstart.rb ENDPOINT TOKEN
+        $LOAD_PATH.unshift(__dir__)
+        require "grpc"
+        require "services_services_pb"
+        include Cumulus::V1
+
+        endpoint, token = ARGV
+        me = { "authorization" => "Bearer #{token}", "cumulus-container" => "iCloud.dev.cumulus" }
+        records = Records::Stub.new(endpoint, :this_channel_is_insecure)
+        id = RecordID.new(name: "hi")
+        note = Record.new(id: id, type: "Note", fields: [Field.new(name: "text", string: "Hi")])
+        save = ModifyRecordsRequest.new(database: :PRIVATE, policy: :ALL_KEYS)
+        save.saves << SaveRecord.new(record: note)
+        saved = records.modify(save, metadata: me, deadline: Time.now + 5).saves.first
+        puts "saved, change tag #{saved.record.change_tag.unpack1("H*")}"
+        fetch = FetchRecordsRequest.new(database: :PRIVATE, ids: [id])
+        fetched = records.fetch(fetch, metadata: me).results.first
+        puts "fetched: #{fetched.record.fields.first.string}"
+
+        """#
 
     private static let ruby = "/usr/bin/ruby"
     private static let rubyPlugin = "/usr/bin/grpc_ruby_plugin"
