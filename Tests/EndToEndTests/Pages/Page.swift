@@ -19,7 +19,6 @@ struct Page: Sendable {
         /// A server that nodes tell of changes.
         case needsEndpoint = "needs an endpoint"
         case needsGitHub = "needs GitHub"
-        case needsGitLab = "needs GitLab"
         /// An engine; `cluster/installs` runs the image without one in the long form.
         case needsPodman = "needs podman"
         /// Its server, which is told where nodes are.

@@ -32,7 +32,7 @@ import Testing
     /// A block that joins them is entered here, and one that is forgotten makes the test fail.
     private static let marked: [String: [Page.Mark]] = [
         "Sources/Cumulus/Cumulus.docc/FirstApp.md": [.takesMinutes],
-        "Sources/Cumulus/Cumulus.docc/ForSwiftApps.md": [.needsGitHub, .needsGitLab],
+        "Sources/Cumulus/Cumulus.docc/ForSwiftApps.md": [.needsGitHub],
         "Sources/CumulusGateway/CumulusGateway.docc/ForTheWeb.md": [.needsCloudKitJS],
         "Sources/CumulusGateway/CumulusGateway.docc/Monitoring.md": [.needsPrometheus],
         "Sources/CumulusGateway/CumulusGateway.docc/Webhooks.md": [.needsEndpoint, .needsEndpoint],
