@@ -22,16 +22,18 @@ import Testing
         let text = try String(contentsOf: Self.article, encoding: .utf8)
         let parts = text.split(separator: Self.title, maxSplits: 1)
         try #require(parts.count == 2, "the article has no section for differences")
+        let end = parts[1].firstRange(of: "\n## ")?.lowerBound ?? parts[1].endIndex
+        let section = parts[1][..<end]
         if ProcessInfo.processInfo.environment["CUMULUS_WRITE_MEMBERS"] == "1" {
-            let section = parts[1].prefix { $0 != "|" } + Self.head + rows.joined(separator: "\n")
-            try "\(parts[0])\(Self.title)\(section)\n".write(
+            let text = section.prefix { $0 != "|" } + Self.head + rows.joined(separator: "\n")
+            try "\(parts[0])\(Self.title)\(text)\n\(parts[1][end...])".write(
                 to: Self.article,
                 atomically: true,
                 encoding: .utf8
             )
             return
         }
-        let listed = parts[1].split(separator: "\n").map(String.init).filter { line in
+        let listed = section.split(separator: "\n").map(String.init).filter { line in
             line.hasPrefix("| ") && !Self.head.contains(line)
         }
         let new = rows.filter { !listed.contains($0) }

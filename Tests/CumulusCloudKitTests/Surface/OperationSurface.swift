@@ -216,6 +216,7 @@ enum OperationSurface {
             (_: CKServerChangeToken?, _: Failure?) in
         }
         let _: Bool = history.moreComing
+        let _: CKServerChangeToken? = CKNotificationReceiver(since: nil).token
         let mark = CKMarkNotificationsReadOperation(notificationIDsToMarkRead: [])
         mark.notificationIDs = []
         mark.markNotificationsReadCompletionBlock = { (_: [CKNotification.ID]?, _: Failure?) in }
