@@ -24,7 +24,19 @@ import Testing
 
     @Test func theirPageListsThem() throws {
         let page = try Golden.text("golden/README.md")
-        for golden in try Golden.all() { #expect(page.contains("`\(golden.name).hex`")) }
+        let files = try Golden.all().map(\.name).sorted()
+        #expect(Self.files(of: page).sorted() == files)
+    }
+
+    /// The files that the page names: two for each name of its list, and one for each of its table.
+    private static func files(of page: String) -> [String] {
+        page.split(separator: "\n").flatMap { line -> [String] in
+            let names = line.matches(of: /`([^`]+)`/).map { String($0.output.1) }
+            if line.hasPrefix("- `") { return names.flatMap { ["\($0)Request", "\($0)Response"] } }
+            guard line.hasPrefix("| `"), let message = names.first else { return [] }
+            let examples = names.dropFirst().map { "\(message)-\($0)" }
+            return (line.contains("| plain") ? [message] : []) + examples
+        }
     }
 
     @Test(arguments: try Golden.all().filter { !["Frame", "Preface"].contains($0.message) })
