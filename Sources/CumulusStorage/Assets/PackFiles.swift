@@ -1,8 +1,9 @@
 // The second storage seam: packs are files of chunks that are written once and removed as a whole.
 //
 // Rows of the store say what a pack contains. `PackDirectory` implements the seam on a disk,
-// `MemoryPacks` for tests and the simulator. Every call blocks, so callers run on threads of their
-// own. Many chunks share a file because each file costs two flushes.
+// `SQLPacks` in a database, `MemoryPacks` for tests and the simulator. Every call blocks, so
+// callers run on threads of their own. Many chunks share a file because each file costs two
+// flushes.
 //
 // They promise:
 // - `write` is durable when it returns; no row ever names what a failed `write` left;

@@ -14,6 +14,9 @@
 // commit that comes late, twice, or from a process that was fenced off writes nothing. The clock of
 // the database decides when a term expires; that says only when another process may take over,
 // never whether that is safe.
+//
+// What is changed beside the commits, such as packs, only shares the row while its statement runs:
+// it waits for no commit, and no commit waits for it. A start waits for both before it fences off.
 
 struct Term: Sendable {
     let id: Int64
@@ -40,7 +43,19 @@ struct Term: Sendable {
             """
     )
 
-    /// Waits for a commit that is running.
+    /// The fence of a change beside the commits; its first parameter is the process.
+    ///
+    /// Without a row, this process is fenced off.
+    static let share = """
+        SELECT 1 FROM cumulus_process WHERE id = $1::bigint AND alive FOR KEY SHARE
+        """
+
+    /// Waits for commits and other changes that are running, those of processes that ended, too.
+    static let waiting = Statement(
+        name: "waiting",
+        text: "SELECT id FROM cumulus_process FOR UPDATE"
+    )
+
     static let fencing = Statement(
         name: "fencing",
         text: """

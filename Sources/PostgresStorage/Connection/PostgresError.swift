@@ -18,6 +18,8 @@ package enum PostgresError: Error, Equatable, CustomStringConvertible {
     case standby(place: String)
     /// The server doesn't flush commits, so that a power cut loses what was acknowledged.
     case notDurable(place: String, setting: String)
+    /// There are no tables, and none may be made.
+    case noStore(place: String)
     /// Another release made the tables.
     case otherFormat(place: String, format: Int)
     /// Another process writes to this database; `process` is its host and number.
@@ -62,6 +64,8 @@ package enum PostgresError: Error, Equatable, CustomStringConvertible {
             the database \(place) has \(setting) = off, so a power cut would lose or break what \
             was acknowledged; set it to on and reload the server
             """
+        case .noStore(let place):
+            "there is no store in the database \(place) that could be shown; name another one"
         case .otherFormat(let place, let format):
             """
             the tables in the database \(place) have format \(format), and this release reads \

@@ -19,7 +19,7 @@ package final class PostgresEngine: StorageEngine {
     package let name: String
     /// The tables were made by this opening.
     package let isNew: Bool
-    private let store: PostgresStore
+    let store: PostgresStore
     private let newest: NewestRows
     private let keeper: TermKeeper
 
@@ -29,11 +29,13 @@ package final class PostgresEngine: StorageEngine {
     ///   - address: The database; its user may make tables there, or has made them.
     ///   - patience: How long to try while the database can't be reached, or another process that
     ///     has just ended still counts as alive. The same while the node runs.
+    ///   - makesTables: False: a database without a store is refused.
     ///   - whenLost: Called, on a thread of its own, when another process has taken the store over:
     ///     this one has to end.
     package init(
         _ address: PostgresAddress,
         patience: Duration = .seconds(10),
+        makesTables: Bool = true,
         whenLost: @escaping @Sendable (String) -> Void = { _ in }
     ) throws(PostgresError) {
         let process = Int64.random(in: 1 ... .max)
@@ -47,7 +49,8 @@ package final class PostgresEngine: StorageEngine {
             session: session,
             place: address.description,
             process: process,
-            patience: patience
+            patience: patience,
+            makesTables: makesTables
         ).run()
         notes = opened.fenced.map { other in
             """
@@ -61,6 +64,9 @@ package final class PostgresEngine: StorageEngine {
         newest = NewestRows(store: store)
         keeper = TermKeeper(store, whenLost: whenLost)
     }
+
+    /// The packs of assets, in the same database.
+    package var packs: SQLPacks { SQLPacks(store: store) }
 
     package func get(
         _ family: Family,
@@ -118,8 +124,8 @@ package final class PostgresEngine: StorageEngine {
     package func copy(to directory: String) throws(EngineError) {
         throw .failed(
             """
-            the store is in a database, which has backups of its own: use pg_dump or \
-            pg_basebackup, and then copy 'assets' and 'cluster.key' of the data directory
+            the store is in a database, with its assets and keys, and the database has backups of \
+            its own: use pg_dump or pg_basebackup
             """
         )
     }

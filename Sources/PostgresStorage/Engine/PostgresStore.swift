@@ -29,6 +29,32 @@ final class PostgresStore: Sendable {
         if isFenced.load(ordering: .relaxed) { throw .failed(Term.loss) }
     }
 
+    /// Runs a change beside the commits, whose statement has the fence `Term.share`.
+    ///
+    /// It is durable when this returns, and may have been sent twice.
+    func change(_ question: Question) throws(EngineError) -> Answer {
+        try checkTerm()
+        let outcome = try pool.use { session throws(StatementError) -> ChangeOutcome in
+            do throws(StatementError) {
+                return .done(try session.run(question.statement, question.parameters))
+            } catch {
+                guard error.isFull else { throw error }
+                return .full(error.text)
+            }
+        }
+        switch outcome {
+        case .done(let answer):
+            guard answer.count == 1 else { throw .failed(Term.loss) }
+            return answer
+        case .full(let text): throw .full("the disk of the database is full: \(text)")
+        }
+    }
+
+    private enum ChangeOutcome: Sendable {
+        case done(Answer)
+        case full(String)
+    }
+
     /// Gives a sign of life; returns false once another process has taken the store over.
     ///
     /// A database that can't be reached is asked again a second later.

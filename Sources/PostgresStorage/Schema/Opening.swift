@@ -7,7 +7,7 @@
 // than its term, is fenced off: nothing that it still sends is written.
 //
 // Folder: what stands in the database beside the rows, and how a store is opened. Read `Tables`,
-// then `Opening` and `ServerCheck`.
+// then `Opening`, `ServerCheck` and `SiteRow`.
 
 import CumulusModel
 import CumulusSystem
@@ -19,6 +19,8 @@ struct Opening {
     let process: Int64
     /// How long a start waits for the process before it.
     let patience: Duration
+    /// False: a database without tables of ours is refused.
+    let makesTables: Bool
 
     struct Opened {
         /// The name of the store, 32 hexadecimal digits.
@@ -78,7 +80,10 @@ struct Opening {
     private func attempt() throws(StatementError) -> Outcome {
         let check = ServerCheck(try session.run(ServerCheck.question))
         if let problem = check.problem(at: place) { return .refused(problem) }
-        if !check.hasTables { _ = try session.run(Tables.creation) }
+        if !check.hasTables {
+            guard makesTables else { return .refused(.noStore(place: place)) }
+            _ = try session.run(Tables.creation)
+        }
         let site = try session.run(Opening.site)
         guard site.count == 1 else {
             return .refused(.unusable(place: place, reason: "the row of cumulus_site is missing"))
@@ -91,6 +96,7 @@ struct Opening {
             return .refused(.inUse(place: place, process: living.endpoint))
         }
         var opened = Opened(store: site.text(0, 1), isNew: !check.hasTables)
+        _ = try session.run(Term.waiting)
         opened.fenced = others(in: try session.run(Term.fencing))
         _ = try session.run(Term.forgetting)
         var parameters = Parameters()

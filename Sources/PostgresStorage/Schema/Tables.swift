@@ -3,8 +3,9 @@
 //   cumulus_meta, cumulus_records, cumulus_index, cumulus_log
 //                      the rows of a family; keys are ordered as unsigned bytes
 //   cumulus_process    the processes that wrote to the store, of which one is alive: see `Term`
-//   cumulus_site       one row: the form of the tables, and a name by which a data directory knows
-//                      the store that it belongs to
+//   cumulus_pack       the parts of packs of assets: see `SQLPacks`
+//   cumulus_site       one row: the form of the tables, a name by which a data directory knows the
+//                      store that it belongs to, and texts: see `SiteRow`
 //
 // `Opening` makes them. They are in the first schema of the user's search path.
 
@@ -24,7 +25,7 @@ enum Tables {
     }
 
     /// Makes all tables; several statements.
-    static let creation: String = (Family.allCases.map(rows) + [process, site])
+    static let creation: String = (Family.allCases.map(rows) + [pack, process, site])
         .joined(separator: ";\n")
 
     /// Small rows are changed in place where their page has room; large values are already
@@ -43,6 +44,17 @@ enum Tables {
             """
     }
 
+    /// What chunks gain by compression they have gained already.
+    private static let pack = """
+        CREATE TABLE cumulus_pack (
+            pack bigint,
+            part integer,
+            bytes bytea NOT NULL,
+            PRIMARY KEY (pack, part)
+        );
+        ALTER TABLE cumulus_pack ALTER COLUMN bytes SET STORAGE EXTERNAL
+        """
+
     private static let process = """
         CREATE TABLE cumulus_process (
             id bigint PRIMARY KEY,
@@ -58,7 +70,10 @@ enum Tables {
         CREATE TABLE cumulus_site (
             one boolean PRIMARY KEY DEFAULT true CHECK (one),
             format integer NOT NULL,
-            id uuid NOT NULL DEFAULT gen_random_uuid()
+            id uuid NOT NULL DEFAULT gen_random_uuid(),
+            pack_origin text,
+            cluster_key text,
+            operator_token text
         );
         INSERT INTO cumulus_site (format) VALUES (\(format))
         """
