@@ -19,6 +19,8 @@ struct BackupCommand: AsyncParsableCommand {
                 On the file system of the node's data it is made at once, and of hard links: files \
                 that don't change any more are those of the store itself. So it is no copy against \
                 a damaged disk; copy it to another one.
+
+                A node that was started with --store makes none: back up its database.
                 """
         )
     )

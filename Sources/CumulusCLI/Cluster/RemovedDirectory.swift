@@ -19,6 +19,12 @@ struct RemovedDirectory {
 
     init(_ path: String) throws {
         let manager = FileManager.default
+        guard !manager.fileExists(atPath: path + "/database") else {
+            throw InputProblem(
+                "the store of \(path) is in a database, and a rescue reads data directories only; "
+                    + "'cumulusd --read-only --store URL' shows what the store holds"
+            )
+        }
         guard manager.fileExists(atPath: path + "/store/CURRENT") else {
             throw InputProblem(
                 "\(path) is no node's data directory: there is no store in it; name the one that "

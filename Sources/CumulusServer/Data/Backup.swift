@@ -39,6 +39,15 @@ enum Backup {
         }
     }
 
+    /// The answer of a node whose store is in a database.
+    static let ofDatabase = ServiceError(
+        .invalidArguments,
+        """
+        no backup was made: the store of this node is in a database, with its assets and keys; \
+        back up the database, such as with pg_dump or pg_basebackup
+        """
+    )
+
     /// The place of a backup: a new directory outside of the node's data.
     private static func place(
         _ path: String,

@@ -1,8 +1,9 @@
 // The directory of a node's data: the store, the operator's token and the cluster's key beside it.
 //
-// Only the user who runs the node may look into it.
+// Only the user who runs the node may look into it. Where the store is in a database, see
+// `DatabaseSecrets`.
 //
-// Folder: a node's data, and backups of it. Read `DataHome`, then `Backup`.
+// Folder: a node's data, and backups of it. Read `DataHome`, then `DatabaseSecrets` and `Backup`.
 
 import CumulusModel
 import CumulusNode
@@ -58,6 +59,7 @@ struct DataHome {
     }
     var assets: String { path + "/assets" }
     var tokenFile: String { path + "/operator.token" }
+    var keyFile: String { path + "/cluster.key" }
 
     /// Refuses to begin with an empty store where a node has been.
     func checkStore() throws {
@@ -105,7 +107,7 @@ struct DataHome {
         _ named: String,
         _ environment: NodeEnvironment
     ) throws -> (key: [UInt8], isNew: Bool) {
-        let file = named.isEmpty ? path + "/cluster.key" : named
+        let file = named.isEmpty ? keyFile : named
         guard FileManager.default.fileExists(atPath: file) else {
             guard named.isEmpty else {
                 throw StartProblem(
@@ -128,11 +130,17 @@ struct DataHome {
         }
         try checkPrivacy(of: file, Settings.table.cluster.key.row.name)
         let text = (try? String(contentsOfFile: file, encoding: .utf8)) ?? ""
-        let key = Bytes(hex: text.trimmed)
-        guard let key, key.count == 32 else {
-            throw StartProblem(\.cluster.key, "\(file) does not hold 64 hexadecimal digits")
+        return (try DataHome.clusterKey(text.trimmed, in: file), isNew: false)
+    }
+
+    /// The 32 bytes of a key's text.
+    ///
+    /// - Parameter place: Where the text stands.
+    static func clusterKey(_ text: String, in place: String) throws -> [UInt8] {
+        guard let key = Bytes(hex: text), key.count == 32 else {
+            throw StartProblem(\.cluster.key, "\(place) does not hold 64 hexadecimal digits")
         }
-        return (key, isNew: false)
+        return key
     }
 
     private func checkPrivacy(of file: String, _ name: String) throws {

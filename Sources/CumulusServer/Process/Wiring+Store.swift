@@ -1,7 +1,7 @@
-// Where the rows of the node are: RocksDB in the data directory, or a database that --store names.
+// Where the data of the node is: in the data directory, or in a database that --store names.
 //
-// The data directory belongs to its store either way, since it holds the packs of assets. A file
-// there says which store in a database that is.
+// In the directory RocksDB has the rows, and files have the packs of assets. A database has both,
+// and the node's secrets; a file in the data directory says then which store's copies are there.
 
 import CumulusNode
 import CumulusStorage
@@ -13,13 +13,17 @@ extension Wiring {
     /// A store that was opened.
     struct OpenedStore {
         let engine: any StorageEngine
+        let packs: any PackFiles
+        let clusterKey: [UInt8]
+        /// A new node joins the cluster of that key, and begins none.
+        let joins: Bool
         /// The store is a backup that was never opened.
         var isBackup = false
-        /// The name of a store in a database; nil for one in the data directory.
-        var name: String?
+        /// The secrets of a store in a database; nil for one in the data directory.
+        var secrets: DatabaseSecrets?
     }
 
-    /// The database of the rows; nil: they are in the data directory.
+    /// The database of the node; nil: its data is in the data directory.
     func database() throws -> PostgresAddress? {
         let (url, file) = (configuration[\.node.store], configuration[\.node.storePassword])
         guard !url.isEmpty else {
@@ -68,11 +72,16 @@ extension Wiring {
         }
     }
 
+    /// Whether the operator has a file with the cluster's key.
+    var namesKey: Bool { !configuration[\.cluster.key].isEmpty }
+
     func openStore(
         in directory: DataHome,
         _ environment: NodeEnvironment
     ) throws -> OpenedStore {
         if let address = try database() { return try open(address, directory, environment) }
+        // This comes before there is a store: only a new store gets a new key.
+        let (key, isNew) = try directory.clusterKey(configuration[\.cluster.key], environment)
         do {
             let engine = try RocksDBEngine(
                 directory: directory.store,
@@ -82,9 +91,17 @@ extension Wiring {
                 readOnly: try configuration[\.node.readOnly]
             )
             for note in engine.notes { logger.warning("\(note)") }
-            return OpenedStore(engine: engine, isBackup: engine.isBackup)
+            return OpenedStore(
+                engine: engine,
+                packs: try PackDirectory(directory.assets),
+                clusterKey: key,
+                joins: !isNew,
+                isBackup: engine.isBackup
+            )
         } catch let error as RocksDBError {
             throw StartProblem("\(error)")
+        } catch let error as PackError {
+            throw StartProblem("the assets can't be opened: \(error)")
         }
     }
 
@@ -93,32 +110,72 @@ extension Wiring {
         _ directory: DataHome,
         _ environment: NodeEnvironment
     ) throws -> OpenedStore {
+        let makesTables = try !configuration[\.node.readOnly]
         let engine: PostgresEngine
         do throws(PostgresError) {
-            engine = try PostgresEngine(address, whenLost: environment.fail)
+            engine = try PostgresEngine(
+                address,
+                makesTables: makesTables,
+                whenLost: environment.fail
+            )
         } catch {
             throw StartProblem("\(error)")
         }
         for note in engine.notes { logger.warning("\(note)") }
-        logger.info("the rows are in a database", metadata: ["database": "\(address)"])
-        if let known = directory.databaseName, known != engine.name {
-            throw StartProblem(
-                \.node.store,
-                """
-                \(directory.path) belongs to another store than the one in \(address): name the \
-                database of this directory, or the directory of this database
-                """
+        logger.info("the node's data is in a database", metadata: ["database": "\(address)"])
+        let secrets = DatabaseSecrets(row: secrets(of: engine, at: address), home: directory)
+        do {
+            try secrets.checkDirectory(namesKey: namesKey)
+            let reader = ReadTransaction(engine, reach: .disk)
+            let (key, joins) = try secrets.clusterKey(
+                configuration[\.cluster.key],
+                isNew: try OpenStore.node(in: reader) == nil,
+                environment
             )
+            return OpenedStore(
+                engine: engine,
+                packs: engine.packs,
+                clusterKey: key,
+                joins: joins,
+                secrets: secrets
+            )
+        } catch let error as EngineError {
+            throw StartProblem(OpenStore.Failure.engine(error).message)
+        } catch let failure as OpenStore.Failure {
+            throw StartProblem(failure.message)
         }
-        let store = OpenedStore(engine: engine, name: engine.name)
-        // From now on the key and the token in the directory belong to this store.
-        if engine.isNew { try noteStore(store, in: directory) }
-        return store
     }
 
-    /// Notes to which store in a database the directory belongs.
-    func noteStore(_ store: OpenedStore, in directory: DataHome) throws {
-        guard let name = store.name, directory.databaseName == nil else { return }
-        try directory.write(name + "\n", to: directory.databaseFile)
+    private func secrets(
+        of engine: PostgresEngine,
+        at address: PostgresAddress
+    ) -> DatabaseSecrets.Row {
+        DatabaseSecrets.Row(
+            read: { secret in
+                do throws(EngineError) {
+                    return try engine.secret(secret.column)
+                } catch {
+                    throw StartProblem(OpenStore.Failure.engine(error).message)
+                }
+            },
+            keep: { secret, text in
+                do throws(EngineError) {
+                    try engine.keep(text, as: secret.column)
+                } catch {
+                    throw StartProblem(OpenStore.Failure.engine(error).message)
+                }
+            },
+            store: engine.name,
+            place: "\(address)"
+        )
+    }
+}
+
+extension DatabaseSecrets.Secret {
+    fileprivate var column: SiteSecret {
+        switch self {
+        case .clusterKey: .clusterKey
+        case .operatorToken: .operatorToken
+        }
     }
 }

@@ -120,22 +120,16 @@ struct Wiring {
         _ identity: TLSIdentity?,
         _ audit: AuditFiles?
     ) throws -> Node {
-        let (key, isNewCluster) = try prepare(directory)
+        try prepare(directory)
         var environment = environment()
         let store = try openStore(in: directory, environment)
         var settings = settings
-        settings.joins = !isNewCluster
+        settings.clusterKey = store.clusterKey
+        settings.joins = store.joins
         settings.isBackup = store.isBackup
         environment.certificateEnd = { identity?.end }
-        let node = try openNode(
-            settings,
-            store.engine,
-            directory,
-            environment,
-            audit,
-            clusterKey: key
-        )
-        try noteStore(store, in: directory)
+        let node = try openNode(settings, store, directory, environment, audit)
+        try store.secrets?.settle(namesKey: namesKey)
         return node
     }
 
@@ -198,22 +192,20 @@ struct Wiring {
         )
     }
 
-    /// Makes what a store needs around it; returns the cluster's key, and whether it was made now:
-    /// this node begins a cluster then, and joins none.
-    private func prepare(_ directory: DataHome) throws -> (key: [UInt8], isNew: Bool) {
+    /// Checks and makes what has to be there before the store.
+    private func prepare(_ directory: DataHome) throws {
         try Backup.checkFinished(directory)
         try checkPlace(of: directory)
+        if try database() != nil { return }
         try restore(to: directory)
         try Backup.checkDrafts(of: directory)
-        if try database() == nil { try directory.checkStore() }
+        try directory.checkStore()
         if try configuration[\.node.readOnly], !directory.hasStore {
             throw StartProblem(
                 \.node.readOnly,
                 "there is no store in \(directory.path) that could be shown"
             )
         }
-        // This comes before there is a store: only a new store gets a new key.
-        return try directory.clusterKey(configuration[\.cluster.key], environment())
     }
 
     /// The parts that the node runs with, made from its settings.
@@ -352,38 +344,57 @@ struct Wiring {
 
     private func openNode(
         _ settings: Node.Configuration,
-        _ engine: any StorageEngine,
+        _ store: OpenedStore,
         _ directory: DataHome,
         _ environment: NodeEnvironment,
-        _ audit: AuditFiles?,
-        clusterKey: [UInt8]
+        _ audit: AuditFiles?
     ) throws -> Node {
         var environment = environment
         audit?.keepLines(of: &environment)
         environment.processUse = ProcessUse.now
-        let token = try directory.operatorToken(environment)
+        let token =
+            if let secrets = store.secrets {
+                try secrets.operatorToken(environment)
+            } else {
+                try directory.operatorToken(environment)
+            }
         var settings = settings
         settings.operatorToken = token
-        settings.clusterKey = clusterKey
-        settings.backUp = { (engine, packs, path) throws(ServiceError) in
-            try Backup.make(
-                of: engine,
-                packs,
-                in: directory,
-                key: clusterKey,
-                token: token,
-                at: path
-            )
-        }
+        settings.backUp = backUp(store, directory, token)
         do {
-            let packs = try PackDirectory(directory.assets)
-            return try Node(settings, engine: engine, packs: packs, environment: environment)
+            return try Node(
+                settings,
+                engine: store.engine,
+                packs: store.packs,
+                environment: environment
+            )
         } catch let error as PackError {
             throw StartProblem("the assets can't be opened: \(error)")
         } catch let error as ServiceError {
             throw StartProblem(error.message)
         } catch let failure as OpenStore.Failure {
             throw StartProblem(failure.message)
+        }
+    }
+
+    private func backUp(
+        _ store: OpenedStore,
+        _ directory: DataHome,
+        _ token: [UInt8]
+    ) -> Node.BackUp {
+        if store.secrets != nil {
+            return { (_, _, _) throws(ServiceError) in throw Backup.ofDatabase }
+        }
+        let key = store.clusterKey
+        return { (engine, packs, path) throws(ServiceError) in
+            try Backup.make(
+                of: engine,
+                packs,
+                in: directory,
+                key: key,
+                token: token,
+                at: path
+            )
         }
     }
 

@@ -34,8 +34,8 @@ struct NodeSettings: SettingGroup {
     let store = Setting("store", .text("url"), none: "RocksDB in the data directory")
         .help(
             """
-            PostgreSQL database of the rows, such as postgres://cumulus@db.example/cumulus; the \
-            data directory keeps the packs of assets and the keys
+            PostgreSQL database of the node's data, such as postgres://cumulus@db.example/cumulus; \
+            the data directory keeps the audit log and copies of the keys
             """
         )
     let storePassword = Setting("store-password-file", .text("file"), none: "none")
@@ -66,7 +66,7 @@ struct ClusterSettings: SettingGroup {
     let peers = Setting("peers", .text("host:port,..."), none: "none")
         .help("Addresses of other nodes of the cluster, separated by commas")
     let key = Setting("cluster-key", .text("file"), none: "cluster.key in the data directory")
-        .help("File with the key that all nodes share")
+        .help("File with the key that all nodes share; without one --store keeps it")
     let replicas = Setting("replicas", .number(0...16, "nodes"), "0")
         .help("Other nodes that are to hold a change before it is answered")
 }

@@ -49,7 +49,7 @@ import Testing
         #expect(!text.contains("geheim"))
     }
 
-    /// Packs of assets and rows belong together.
+    /// A directory with a store has packs and keys of that store, or copies of its keys.
     @Test func aDirectoryBelongsToOneStore() throws {
         let flags = ["store": "postgres://cumulus@db/notes"]
         let home = try DataHome(folder.path)

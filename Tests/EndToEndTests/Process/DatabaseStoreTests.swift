@@ -1,5 +1,5 @@
-// A node whose rows are in a PostgreSQL database: it is killed, its sessions are ended, and a
-// second one is started over the same database.
+// A node whose data is in a PostgreSQL database: it is killed, its sessions are ended, and a second
+// one is started over the same database, also on another machine.
 
 import Cumulus
 import CumulusTesting
@@ -70,6 +70,63 @@ struct DatabaseStoreTests {
         #expect(try await count(at: node, token) == 40)
         try await #expect(node.end(SIGTERM) == .exit(0))
         #expect(!FileManager.default.fileExists(atPath: "\(folder.node)/store"))
+    }
+
+    /// The second machine has nothing but the settings: assets and keys are in the database, too.
+    @Test func aNodeGoesOnOnAnotherMachine() async throws {
+        let server = try PostgresServer.running()
+        let store = ["--store", server.url(of: try server.makeDatabase())]
+        var node = try await NodeProcess.ready(data: folder.node, arguments: store)
+        let token = try await node.makeToken()
+        let content = Data(SampleAsset.stream(1_500_000))
+        let id = Record.ID(recordName: "p")
+        do {
+            let container = try container(node, token)
+            var record = Record(recordType: "Photo", recordID: id)
+            record["image"] = .asset(Asset(data: content))
+            try await container.privateCloudDatabase.save(record)
+            await container.close()
+        }
+        let operatorToken = try node.operatorToken
+        try await #expect(node.end(SIGKILL) == .signal(SIGKILL))
+
+        let other = "\(folder.path)/other"
+        node = try await NodeProcess.ready(data: other, arguments: store)
+        #expect(try node.operatorToken == operatorToken)
+        let container = try container(node, token)
+        let record = try await container.privateCloudDatabase.record(for: id)
+        guard case .asset(let asset)? = record["image"] else {
+            throw ChildProcess.Failure("the record has no asset")
+        }
+        let there = try await container.privateCloudDatabase.download(asset)
+        let url = try #require(there.fileURL)
+        #expect(try Data(contentsOf: url) == content)
+        await container.close()
+        try await #expect(node.end(SIGTERM) == .exit(0))
+        for data in [folder.node, other] {
+            #expect(!FileManager.default.fileExists(atPath: "\(data)/assets"))
+            #expect(!FileManager.default.fileExists(atPath: "\(data)/store"))
+        }
+    }
+
+    /// What belongs to files is refused, and says what to do.
+    @Test func backupsAndRescuesAreForDirectories() async throws {
+        let server = try PostgresServer.running()
+        let store = ["--store", server.url(of: try server.makeDatabase())]
+        let node = try await NodeProcess.ready(data: folder.node, arguments: store)
+        let variables = [
+            "CUMULUS_ENDPOINT": try node.endpoint,
+            "CUMULUS_OPERATOR_TOKEN_FILE": node.operatorTokenFile,
+        ]
+        func run(_ words: String...) async throws -> CommandLineRun {
+            try await CommandLineRun(words, variables: variables)
+        }
+        let backup = try await run("backup", "\(folder.path)/backup")
+        #expect(backup.errors.contains("back up the database, such as with pg_dump"))
+        #expect(!FileManager.default.fileExists(atPath: "\(folder.path)/backup"))
+        try await #expect(node.end(SIGTERM) == .exit(0))
+        let rescue = try await run("cluster", "rescue", folder.node)
+        #expect(rescue.errors.contains("a rescue reads data directories only"))
     }
 
     @Test func aDatabaseThatIsNotThereIsNamed() async throws {
