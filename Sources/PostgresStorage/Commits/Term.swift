@@ -45,7 +45,8 @@ struct Term: Sendable {
 
     /// The fence of a change beside the commits; its first parameter is the process.
     ///
-    /// Without a row, this process is fenced off.
+    /// Without a row, this process is fenced off. The epoch doesn't matter: it also rises when the
+    /// process lost a commit's reply itself.
     static let share = """
         SELECT 1 FROM cumulus_process WHERE id = $1::bigint AND alive FOR KEY SHARE
         """

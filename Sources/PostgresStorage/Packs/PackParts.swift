@@ -13,6 +13,9 @@ struct PackParts {
     /// Parts that a statement reads; a chunk lies in five at most.
     static let readAtOnce = 8
 
+    /// No pack is longer: numbers of parts have 31 bits.
+    static let mostBytes = size << 31
+
     private var pieces: [ArraySlice<UInt8>]
     private var piece = 0
     /// The number of the next part.

@@ -21,17 +21,18 @@ package struct SQLPacks: PackFiles {
 
     package func write(_ pack: PackNumber, _ pieces: [ArraySlice<UInt8>]) throws(PackError) {
         var parts = PackParts(pieces)
-        do throws(PackError) {
-            while let (first, some) = parts.next() {
+        while let (first, some) = parts.next() {
+            do throws(PackError) {
                 _ = try change(PackStatements.writing(some, from: first, of: pack, store.process))
+            } catch {
+                if first > 0 { remove(pack) }
+                throw error
             }
-        } catch {
-            remove(pack)
-            throw error
         }
     }
 
     package func read(_ pack: PackNumber, _ range: Range<Int>) throws(PackError) -> Bytes? {
+        guard range.upperBound <= PackParts.mostBytes else { return nil }
         var bytes: Bytes = []
         var rest = range
         repeat {

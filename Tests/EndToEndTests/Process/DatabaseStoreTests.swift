@@ -15,9 +15,11 @@ struct DatabaseStoreTests {
 
     init() throws { folder = try TestFolder() }
 
+    /// A client that has downloaded no assets before.
     private func container(_ node: NodeProcess, _ token: String) throws -> Container {
         var configuration = Container.Configuration(endpoints: [try node.endpoint])
         configuration.accessToken = token
+        configuration.assetDirectory = "\(folder.path)/\(UUID().uuidString)"
         return Container(identifier: TestServer.container, configuration: configuration)
     }
 

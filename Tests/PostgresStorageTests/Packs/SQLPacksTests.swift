@@ -40,6 +40,8 @@ struct SQLPacksTests {
         #expect(try packs.read(1, 0..<bytes.count) == nil)
         #expect(try packs.read(1, 0..<2 * PackParts.size) == Bytes(bytes[..<(2 * PackParts.size)]))
         #expect(try packs.read(1, 600_000..<600_001) == nil)
+        // As a damaged row may ask.
+        #expect(try packs.read(1, .max - 1 ..< .max) == nil)
     }
 
     /// A start finds them page by page.
@@ -57,6 +59,7 @@ struct SQLPacksTests {
         let engine = try database.open()
         let store = try TestStore(engine: engine)
         let packs = engine.packs
+        #expect(try store.recover(packs) == 1)
         for pack: PackNumber in 1...3 { try packs.write(pack, [[1, 2, 3]]) }
         try name([1, 2], engine)
         try store.restart()
