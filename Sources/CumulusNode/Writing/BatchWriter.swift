@@ -207,6 +207,7 @@ struct BatchWriter {
             run: state.incarnation,
             scopes: state.scopes,
             changesZones: changesZones || state.sharesVersion != before.sharesVersion,
+            changesLenses: state.lensVersion != before.lensVersion,
             changesSchemas: changesSchemas,
             accounts: state.accountsVersion,
             pushes: state.pushesVersion,

@@ -19,6 +19,7 @@ final class PlannedBatch: Sendable {
         /// The scopes that the batch read or changed.
         let scopes: [ScopeNumber: ScopeState]
         let changesZones: Bool
+        let changesLenses: Bool
         let changesSchemas: Bool
         /// The value of `WriterState.accountsVersion` after the batch.
         let accounts: UInt64
@@ -49,6 +50,7 @@ final class PlannedBatch: Sendable {
                 reader: reader,
                 scopes: scopes,
                 changesZones: changesZones,
+                changesLenses: changesLenses,
                 changesSchemas: changesSchemas,
                 accounts: accounts,
                 pushes: pushes,

@@ -18,6 +18,8 @@ final class VisibleState: Sendable {
         /// The scopes that the batch read from the engine or changed.
         var scopes: [ScopeNumber: ScopeState]
         var changesZones: Bool
+        /// Records look different; zones change, too.
+        var changesLenses = false
         var changesSchemas: Bool
         /// The value of `WriterState.accountsVersion` after the batch.
         var accounts: UInt64 = 0
@@ -106,7 +108,9 @@ final class VisibleState: Sendable {
                 state.scopes.merge(next.scopes) { $1 }
                 state.enter(next.commits, of: run)
                 state.tokens = [:]
-                if next.changesZones { state.zones = ZoneDirectory() }
+                if next.changesZones {
+                    state.zones = ZoneDirectory(after: next.changesLenses ? nil : state.zones)
+                }
                 if next.changesSchemas { state.schemas = SchemaDirectory() }
                 state.version += 1
                 // A thread that gets the new reader finds the new version.

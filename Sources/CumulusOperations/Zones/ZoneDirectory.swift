@@ -1,8 +1,9 @@
 // Caches the zones that fetches found lately, so that a fetch is one read of the store instead of
 // three.
 //
-// Reads share it as long as no zone or share changes; each such change begins a new one. hot: once
-// per fetch.
+// Reads share it as long as no zone or share changes; each such change begins a new one. How the
+// records of a scope look goes over to the new one, since an event loop can't read that.
+// hot: once per fetch.
 
 package import CumulusModel
 package import CumulusStorage
@@ -23,9 +24,14 @@ package final class ZoneDirectory: Sendable {
     private let zones = Mutex<[Key: FoundZone]>([:])
     /// The shares that give a user access to a zone.
     private let shares = Mutex<[ViewerKey: [Admission]]>([:])
+    /// How the records of scopes look.
+    private let lenses: Mutex<[ScopeNumber: RecordLens]>
     private static let capacity = 10_000
 
-    package init() {}
+    /// - Parameter old: The directory before a change, if records look as they did before it.
+    package init(after old: ZoneDirectory? = nil) {
+        lenses = Mutex(old?.lenses.withLock { $0 } ?? [:])
+    }
 
     /// Finds a zone as `RowReader.find` does; the store is read only if it was not found before.
     package func find(
@@ -66,12 +72,22 @@ package final class ZoneDirectory: Sendable {
         let key = Key(scope: scope, database: database, zone: name)
         if let known = zones.withLock({ $0[key] }) { return known }
         guard let located = try reader.locate(name, in: database, of: scope) else { return nil }
-        let found = FoundZone(located, try RecordLens(of: scope, in: reader))
+        let found = FoundZone(located, try lens(of: scope, reader))
         zones.withLock { zones in
             if zones.count >= ZoneDirectory.capacity { zones = [:] }
             zones[key] = found
         }
         return found
+    }
+
+    private func lens(
+        of scope: ScopeNumber,
+        _ reader: ReadTransaction
+    ) throws(EngineError) -> RecordLens {
+        if let known = lenses.withLock({ $0[scope] }) { return known }
+        let lens = try RecordLens(of: scope, in: reader)
+        lenses.withLock { $0[scope] = lens }
+        return lens
     }
 }
 

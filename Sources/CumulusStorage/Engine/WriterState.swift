@@ -79,6 +79,8 @@ package struct WriterState: Sendable {
     ///
     /// A zone was made or deleted, fields got several types, or something was dropped.
     package var zonesVersion = 0
+    /// Rises with every batch that changes how records look, see `RecordLens`.
+    package var lensVersion = 0
     /// Cached: the zones of databases whose sizes were asked for.
     var livingZones: [DatabaseNumber: [ZoneNumber]] = [:]
     package var heads: [Head: UInt64] = [:]

@@ -190,6 +190,7 @@ package struct ScopeRegisters: Sendable {
     private func forgetLens(_ transaction: inout WriteTransaction) throws(EngineError) {
         transaction.state.lenses[scope] = nil
         transaction.state.zonesVersion += 1
+        transaction.state.lensVersion += 1
         try ScopeFeeds(of: scope).noteBreak(&transaction)
     }
 

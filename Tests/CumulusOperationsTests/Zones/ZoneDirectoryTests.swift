@@ -47,6 +47,22 @@ import Testing
         #expect(try find(zone)?.zone.generation == 2)
     }
 
+    /// An event loop finds a new zone, since it need not read how the scope's records look.
+    @Test mutating func aNewZoneIsFoundInMemory() throws {
+        try change(ModifyZones(saving: ["z"]))
+        _ = try self.find(zone)
+        try store.modify(ModifyZones(saving: ["y"]), by: .alice)
+        let reader = ReadTransaction(store.engine, reach: .memory)
+        let scope = try store.scopeNumber()
+        func find(in directory: ZoneDirectory) throws -> FoundZone? {
+            let database = try Authorisation.database(.private, for: .alice)
+            let zone = ZoneAddress(name: "y")
+            return try directory.find(zone, in: database, of: scope, by: .alice, reader)
+        }
+        #expect(try find(in: ZoneDirectory(after: directory)) != nil)
+        #expect(throws: EngineError.notInMemory) { try find(in: ZoneDirectory()) }
+    }
+
     @Test mutating func aZoneIsKnownToItsOwnerOnly() throws {
         try change(ModifyZones(saving: ["z"]))
         #expect(try find(zone) != nil)
