@@ -30,6 +30,17 @@ extension ServiceError {
         return error
     }()
 
+    /// The node's database can't be reached, or another process has taken it over.
+    static let storeAway: ServiceError = {
+        var error = ServiceError(
+            .serviceUnavailable,
+            .draining,
+            "this node can't read its database now; try again, or another node"
+        )
+        error.retryAfterMilliseconds = 1_000
+        return error
+    }()
+
     static let cancelledByCaller = ServiceError(
         .operationCancelled,
         "the caller cancelled the call"

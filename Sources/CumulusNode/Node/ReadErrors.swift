@@ -17,6 +17,9 @@ extension Node {
         case EngineError.corrupt(let what):
             reportDamage(what)
             return .damagedRow
+        case EngineError.unavailable(let what):
+            environment.logger.warning("the store can't be read now", metadata: ["why": "\(what)"])
+            return .storeAway
         default:
             environment.logger.error("a read failed", metadata: ["error": "\(error)"])
             return ServiceError(.internalError, "the node could not read its store")

@@ -173,6 +173,7 @@ extension EngineError {
     var lastWords: String {
         switch self {
         case .corrupt(let what): "the store is damaged: \(what); \(EngineError.remedy)"
+        case .unavailable(let what): what
         case .failed, .full, .notInMemory, .exhausted:
             "the store failed: \(self); the next start recovers"
         }

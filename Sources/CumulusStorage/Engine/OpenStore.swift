@@ -63,7 +63,9 @@ package enum OpenStore {
                 "the data directory is damaged: \(what); \(EngineError.remedy)"
             case .engine(.full(let what)):
                 "the store can't be written: \(what); free space on the disk and start again"
-            case .engine(.failed(let what)), .engine(.exhausted(let what)): what
+            case .engine(.failed(let what)), .engine(.exhausted(let what)),
+                .engine(.unavailable(let what)):
+                what
             case .engine(.notInMemory): "a read did not reach the disk"
             }
         }

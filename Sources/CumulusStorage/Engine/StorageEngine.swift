@@ -125,6 +125,11 @@ package enum EngineError: Error, Equatable, Sendable {
     case full(String)
     /// No number or room is left for something new; the existing rows are intact.
     case exhausted(String)
+    /// The store is in a database that can't be reached now, or another process has taken it over.
+    ///
+    /// A read may succeed later, or at another process. If `write` throws it, nothing of the batch
+    /// was written, and the process must end.
+    case unavailable(String)
 
     /// What an operator can do about damage.
     package static let remedy =

@@ -112,7 +112,7 @@ final class SessionPool: Sendable {
 
         var ofEngine: EngineError {
             switch self {
-            case .refused(let error): .failed("\(error)")
+            case .refused(let error): .unavailable("\(error)")
             case .broken(let error), .statement(let error): error.ofReading
             }
         }

@@ -31,6 +31,7 @@ struct StatementError: Error {
     var ofReading: EngineError {
         switch state {
         case "XX001", "XX002": .corrupt("the database says: \(text)")
+        case _ where isLost: .unavailable("the database says: \(text)")
         default: .failed("the database says: \(text)\(advice)")
         }
     }

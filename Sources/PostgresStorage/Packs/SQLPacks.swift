@@ -120,7 +120,9 @@ extension EngineError {
     fileprivate var ofPacks: PackError {
         switch self {
         case .full: .full
-        case .failed(let text), .corrupt(let text), .exhausted(let text): .failed(text)
+        case .failed(let text), .corrupt(let text), .exhausted(let text),
+            .unavailable(let text):
+            .failed(text)
         case .notInMemory: .failed("a read did not reach the database")
         }
     }

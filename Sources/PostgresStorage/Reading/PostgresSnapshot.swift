@@ -33,7 +33,7 @@ final class PostgresSnapshot: RowSource {
         do {
             session = try store.pool.take()
         } catch {
-            throw .failed("\(error)")
+            throw .unavailable("\(error)")
         }
         if let batch = try attempt(session, store) { return (session, batch) }
         // Sessions that waited may all have broken.
@@ -42,10 +42,10 @@ final class PostgresSnapshot: RowSource {
         do {
             other = try store.pool.connect()
         } catch {
-            throw .failed("\(error)")
+            throw .unavailable("\(error)")
         }
         guard let batch = try attempt(other, store) else {
-            throw .failed("the database breaks off each connection")
+            throw .unavailable("the database breaks off each connection")
         }
         return (other, batch)
     }
@@ -86,7 +86,7 @@ final class PostgresSnapshot: RowSource {
                     }
                 }
             }
-            throw .failed("the database breaks off each connection")
+            throw .unavailable("the database breaks off each connection")
         }
     }
 
@@ -94,7 +94,7 @@ final class PostgresSnapshot: RowSource {
         let (session, batch) = try PostgresSnapshot.begin(store)
         if batch == self.batch { return session }
         end(session)
-        throw .failed("a read of the database failed, and what it showed is past: ask again")
+        throw .unavailable("a read of the database failed, and what it showed is past: ask again")
     }
 
     /// Ends the transaction of a session, which is used again.

@@ -110,9 +110,11 @@ func bytes(_ number: Int) -> Bytes {
     withUnsafeBytes(of: UInt32(number).bigEndian) { Bytes($0) }
 }
 
-/// The text of an error of the engine, if it is the kind that ends the process.
+/// The text of an error of the engine that ends the process, or says that reads may succeed later.
 func failure(_ work: () throws -> Void) throws -> String {
     let error = try #require(throws: EngineError.self) { try work() }
-    guard case .failed(let text) = error else { throw error }
-    return text
+    switch error {
+    case .failed(let text), .unavailable(let text): return text
+    default: throw error
+    }
 }
