@@ -4,8 +4,7 @@
 // Used by tests of operations and storage. It has one container and a clock that stands still until
 // it is moved.
 //
-// Folder: stores for tests, and checks of what they hold. Read `TestStore`, then `StoreConformance`
-// and `DerivedRows`.
+// Folder: stores for tests, and checks of what they hold. Read `TestStore`, then `DerivedRows`.
 
 package import CumulusModel
 import CumulusNode

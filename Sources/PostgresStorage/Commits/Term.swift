@@ -51,7 +51,7 @@ struct Term: Sendable {
         SELECT 1 FROM cumulus_process WHERE id = $1::bigint AND alive FOR KEY SHARE
         """
 
-    /// Waits for commits and other changes that are running, those of processes that ended, too.
+    /// Waits for commits and other changes that are running, also of processes that ended.
     static let waiting = Statement(
         name: "waiting",
         text: "SELECT id FROM cumulus_process FOR UPDATE"

@@ -1,5 +1,5 @@
 // The secrets of a node whose store is in a database: made once, found again on another machine,
-// and never mixed with those of another store. The row that keeps them is in memory.
+// and never mixed with the secrets of another store. The row that keeps them is in memory.
 
 import CumulusModel
 import CumulusTesting

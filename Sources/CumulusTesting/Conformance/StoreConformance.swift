@@ -2,6 +2,9 @@
 //
 // The tests of each engine make one of these and run its checks; a check throws at the first
 // difference and says what it was, so that the seed and the step are all one needs to see it again.
+//
+// Folder: what each implementation of a storage seam has to do. Read `StoreConformance`, then
+// `PackConformance`.
 
 import CumulusModel
 package import CumulusStorage

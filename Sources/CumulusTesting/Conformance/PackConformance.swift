@@ -64,7 +64,7 @@ package struct PackConformance {
         }
     }
 
-    /// Sizes about those of parts and pages, in pieces of any size.
+    /// Packs have about the size of a part or of a page, in pieces of any size.
     private func checkRandomPacks(seed: UInt64) throws {
         var dice = SeededGenerator(seed: seed)
         let unit = 256 << 10
