@@ -1,11 +1,11 @@
 // Writes the tables of a family anew, where one of them is damaged and all its rows can be read
 // again.
 //
-// `RocksDBStore` asks it when it opens. RocksDB can't merge a table with a damaged block, and stops
-// all writes when it tries. So a family with such a table is not merged until it was rewritten: its
-// rows are copied to a family of the next generation, and the old one is dropped as a whole. The
-// name says the generation: `records`, `records-2`, and so on. A copy that a crash interrupted
-// stays beside its source, and the next opening drops it.
+// `RocksDBStore` asks it at the end of an opening. RocksDB can't merge a table with a damaged
+// block, and stops all writes when it tries. So a family with such a table is not merged until it
+// was rewritten: its rows are copied to a family of the next generation, and the old one is dropped
+// as a whole. The name says the generation: `records`, `records-2`, and so on. A copy that a crash
+// interrupted stays beside its source, and the next opening drops it.
 
 import CRocksDB
 import CumulusStorage

@@ -57,23 +57,20 @@ package final class RocksDBEngine: StorageEngine, @unchecked Sendable {
         let names = FamilyRenewal.Names(
             inspection.isNew ? [] : try RocksDBStore.familyNames(in: directory)
         )
-        store = try RocksDBStore(
-            directory,
-            RocksDBOptions(
-                profile: profile,
-                cacheBytes: cacheBytes,
-                creating: inspection.isNew,
-                recovery: inspection.tornEnds.isEmpty ? .strict : .dropTornTail,
-                names: names,
-                readOnly: readOnly,
-                isDamaged: damage.contains
-            ),
+        let options = RocksDBOptions(
+            profile: profile,
+            cacheBytes: cacheBytes,
+            creating: inspection.isNew,
+            recovery: inspection.tornEnds.isEmpty ? .strict : .dropTornTail,
             names: names,
-            damage: damage
+            readOnly: readOnly,
+            isDamaged: damage.contains
         )
+        store = try RocksDBStore(directory, options, names: names, damage: damage)
         writing = rocksdb_writeoptions_create()
         rocksdb_writeoptions_disable_WAL(writing, 1)
         let replay = try Self.replay(directory, store, writing, inspection)
+        if !readOnly { try store.renewDamaged(options, names) }
         journal = readOnly ? nil : try Journal(directory, after: replay, profile, store)
         isBackup = !inspection.isNew && inspection.end == nil
         notes =

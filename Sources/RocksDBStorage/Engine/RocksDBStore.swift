@@ -60,9 +60,6 @@ final class RocksDBStore: @unchecked Sendable {
             if let message { throw .unusable(directory: directory.path, reason: takeText(message)) }
         }
         families.removeLast(unfinished.count)
-        for family in Family.allCases where damage.contains(family) {
-            try renew(family, options.families[1 + Int(family.rawValue)], familyNames)
-        }
     }
 
     /// The names of the families of a database that is not open.
@@ -76,7 +73,18 @@ final class RocksDBStore: @unchecked Sendable {
         return (0..<count).compactMap { list?[$0].map { String(cString: $0) } }
     }
 
-    /// Writes the tables of a family anew, if all its rows can be read.
+    /// Writes the tables of damaged families anew, as far as all their rows can be read.
+    ///
+    /// It comes after the replay of the journal, which may have what a repair wrote.
+    func renewDamaged(
+        _ options: borrowing RocksDBOptions,
+        _ names: FamilyRenewal.Names
+    ) throws(RocksDBError) {
+        for family in Family.allCases where damage.contains(family) {
+            try renew(family, options.families[1 + Int(family.rawValue)], names)
+        }
+    }
+
     private func renew(
         _ family: Family,
         _ current: (name: String, options: OpaquePointer),
