@@ -1,4 +1,5 @@
-// A PostgreSQL server for the tests of this process: started once, in a folder of its own.
+// A PostgreSQL server for the tests of this process: started once, in a folder of its own. Tests
+// that stop or restart a server have one for themselves.
 //
 // It listens on a socket in the folder only. A shell watches over it, and ends it by its number
 // when the pipe from this process closes, which happens however this process ends. PostgreSQL
@@ -31,6 +32,9 @@ package final class PostgresServer: Sendable {
     /// The server of this process.
     package static func running() throws -> PostgresServer { try shared.get() }
 
+    /// A server of a test's own, which may be stopped; it ends with its value.
+    package static func own() throws -> PostgresServer { try PostgresServer() }
+
     private let folder: TemporaryFolder
     private let programs: String
     private let watcher: ChildProcess
@@ -59,6 +63,12 @@ package final class PostgresServer: Sendable {
         try run(in: "postgres", "CREATE ROLE poor LOGIN")
     }
 
+    deinit {
+        close(end)
+        // The watcher is killed with its value, and must not leave a server behind.
+        for _ in 0..<1_000 where watcher.ending == nil { usleep(10_000) }
+    }
+
     /// No program that is started later may hold the pipe open.
     private static func makePipe() throws -> (reading: Int32, writing: Int32) {
         var ends: [Int32] = [-1, -1]
@@ -78,12 +88,11 @@ package final class PostgresServer: Sendable {
         fi
         $as "$2/initdb" -D "$1/data" -U postgres -A trust -E UTF8 --locale=C --no-sync
         printf 'local all locked scram-sha-256\\nlocal all all trust\\n' >"$1/data/pg_hba.conf"
-        $as "$2/postgres" -D "$1/data" -c listen_addresses= -c max_connections=200 \\
-            -c "unix_socket_directories=$1" -c shared_buffers=32MB </dev/null &
-        server=$!
+        printf "%s\\n" "listen_addresses = ''" "unix_socket_directories = '$1'" \\
+            'max_connections = 200' 'shared_buffers = 32MB' >>"$1/data/postgresql.conf"
+        $as "$2/postgres" -D "$1/data" </dev/null &
         cat >/dev/null
-        kill -INT $server
-        wait $server || true
+        $as "$2/pg_ctl" -D "$1/data" -m fast -w stop || true
         rm -rf "$1"
         """
 
@@ -96,12 +105,72 @@ package final class PostgresServer: Sendable {
         throw Failure("the PostgreSQL server of the tests did not start")
     }
 
+    // MARK: Ends and starts
+
+    /// Ends the server as a crash would, and starts it again.
+    package func crash() throws { try control("restart", "-m", "immediate") }
+
+    /// Ends the server in order.
+    package func stop() throws { try control("stop", "-m", "fast") }
+
+    package func start() throws { try control("start") }
+
+    /// Lets the server say nothing more, as if a network lost all that is sent.
+    package func pause() throws { try signal(SIGSTOP) }
+
+    package func resume() throws { try signal(SIGCONT) }
+
+    /// Sends a signal to the server and its children.
+    private func signal(_ signal: Int32) throws {
+        let file = try String(contentsOfFile: "\(folder.path)/data/postmaster.pid", encoding: .utf8)
+        guard let first = file.split(separator: "\n").first, let server = Int32(first) else {
+            throw Failure("the server's number is not known")
+        }
+        let list = "/proc/\(server)/task/\(server)/children"
+        let children = try String(contentsOfFile: list, encoding: .utf8)
+            .split(separator: " ").compactMap { Int32($0) }
+        for process in [server] + children { kill(process, signal) }
+    }
+
+    private func control(_ words: String...) throws {
+        let user =
+            geteuid() == 0
+            ? ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"] : []
+        // The user may not look into the folder that this process is in.
+        try ChildProcess.run(
+            ["-C", "/"] + user
+                + ["\(programs)/pg_ctl", "-D", "\(folder.path)/data", "-w"]
+                + ["-l", "\(folder.path)/data/restarts.log"] + words
+        )
+    }
+
     // MARK: Databases
 
     /// Makes an empty database, and returns its name.
     package func makeDatabase(owner: String = "postgres") throws -> String {
         let name = "test\(databases.add(1, ordering: .relaxed).newValue)"
         try run(in: "postgres", "CREATE DATABASE \(name) OWNER \(owner)")
+        return name
+    }
+
+    /// Makes an empty database whose tables are in a folder, such as one on a disk of its own.
+    package func makeDatabase(in folder: String) throws -> String {
+        let name = "test\(databases.add(1, ordering: .relaxed).newValue)"
+        let place = "\(folder)/tables"
+        try FileManager.default.createDirectory(
+            atPath: place,
+            withIntermediateDirectories: false
+        )
+        if geteuid() == 0 { try ChildProcess.run(["chown", "nobody:nogroup", place]) }
+        try run(in: "postgres", "CREATE TABLESPACE \(name) LOCATION '\(place)'")
+        try run(in: "postgres", "CREATE DATABASE \(name) TABLESPACE \(name)")
+        return name
+    }
+
+    /// Makes a copy of a database that nobody uses, and returns its name.
+    package func copy(of database: String) throws -> String {
+        let name = "test\(databases.add(1, ordering: .relaxed).newValue)"
+        try run(in: "postgres", "CREATE DATABASE \(name) TEMPLATE \(database)")
         return name
     }
 
