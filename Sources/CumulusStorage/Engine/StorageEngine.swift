@@ -215,6 +215,14 @@ extension EngineReader {
 package protocol StorageEngine: EngineReader {
     func snapshot() throws(EngineError) -> any EngineReader
 
+    /// Throws unless what this process has in memory of the store was the newest state at some
+    /// moment of the call.
+    ///
+    /// Only a store that several processes reach can fail so: another one took it over. Reads of
+    /// rows check it themselves; this is for answers that need none. May block, unless it reaches
+    /// memory only.
+    func checkTerm(_ reach: Reach) throws(EngineError)
+
     /// Adds a batch to the store; the previous one must have been flushed.
     ///
     /// Throws `.full` if the disk has no room: the store stays as it was.
@@ -241,6 +249,9 @@ package protocol StorageEngine: EngineReader {
 }
 
 extension StorageEngine {
+    /// No other process reaches the store.
+    package func checkTerm(_ reach: Reach) {}
+
     /// Writes the batch and flushes.
     package func commit(_ batch: EngineBatch) throws(EngineError) {
         try write(batch)

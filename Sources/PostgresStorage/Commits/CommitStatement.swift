@@ -25,7 +25,9 @@ struct CommitStatement {
         var values: [Bytes] = []
     }
 
-    init(_ batch: EngineBatch, _ term: Term) {
+    /// - Parameter isFenced: Without its fence the statement writes whatever became of the term; so
+    ///   in tests that show that they notice.
+    init(_ batch: EngineBatch, _ term: Term, isFenced: Bool = true) {
         let parts = CommitStatement.parts(of: batch)
         var parameters = Parameters()
         // Each element has its length in front of it.
@@ -33,8 +35,8 @@ struct CommitStatement {
         parameters.add(term.batch + 1)
         parameters.add(term.id)
         parameters.add(term.epoch)
-        var text = CommitStatement.fence
-        var name = "commit"
+        var text = isFenced ? CommitStatement.fence : CommitStatement.noFence
+        var name = isFenced ? "commit" : "unfenced"
         var last = 3
         func next() -> String {
             last += 1
@@ -96,22 +98,24 @@ struct CommitStatement {
         )
         """
 
-    private static let isFenced = "EXISTS (SELECT FROM f)"
+    private static let noFence = "WITH f AS (SELECT $1::bigint, $2::bigint, $3::bigint)"
+
+    private static let fenceHolds = "EXISTS (SELECT FROM f)"
 
     private static func deletion(of table: String, _ starts: String, _ ends: String) -> String {
         """
         DELETE FROM \(table) t USING unnest(\(starts), \(ends)) x(a, b)
-        WHERE t.key >= x.a AND t.key < x.b AND \(isFenced)
+        WHERE t.key >= x.a AND t.key < x.b AND \(fenceHolds)
         """
     }
 
     private static func deletion(of table: String, _ keys: String) -> String {
-        "DELETE FROM \(table) t USING unnest(\(keys)) x(k) WHERE t.key = x.k AND \(isFenced)"
+        "DELETE FROM \(table) t USING unnest(\(keys)) x(k) WHERE t.key = x.k AND \(fenceHolds)"
     }
 
     private static func writing(to table: String, _ keys: String, _ values: String) -> String {
         """
-        INSERT INTO \(table) SELECT k, v FROM unnest(\(keys), \(values)) x(k, v) WHERE \(isFenced)
+        INSERT INTO \(table) SELECT k, v FROM unnest(\(keys), \(values)) x(k, v) WHERE \(fenceHolds)
         ON CONFLICT (key) DO UPDATE SET value = excluded.value
         """
     }

@@ -2,10 +2,11 @@
 // whose reply was lost.
 //
 // Owned by `PostgresStore`; the node's writer calls it through the engine. A commit that returns is
-// durable. `.full` means that nothing of it was written. Every other error ends the process.
+// durable. `.full` means that nothing of it was written. Every other error ends the process;
+// `.unavailable` says that another one has taken the store over.
 //
 // Folder: how batches are committed, and the right to do so. Read `CommitWriter`, then
-// `CommitStatement`, `RangePieces` and `Term`.
+// `CommitStatement`, `RangePieces`, `Term` and `Lease`.
 
 import CumulusModel
 import CumulusStorage
@@ -17,14 +18,16 @@ final class CommitWriter: @unchecked Sendable {
     private let pool: SessionPool
     private var session: Session?
     private var term: Term
+    private let lease: Lease
 
     /// How often a batch is sent that was not there when its reply was lost.
     private static let mostAttempts = 5
     private static let pause: UInt32 = 20_000
 
-    init(_ session: Session, _ pool: SessionPool, _ process: Int64) {
+    init(_ session: Session, _ pool: SessionPool, _ process: Int64, _ lease: Lease) {
         self.session = session
         self.pool = pool
+        self.lease = lease
         term = Term(id: process)
     }
 
@@ -42,15 +45,12 @@ final class CommitWriter: @unchecked Sendable {
                 if try isThere(after: error) { return }
                 continue
             }
-            guard isWritten else { throw .failed(Term.loss) }
+            guard isWritten else { throw lost() }
             term.batch += 1
             return
         }
         throw .failed("the database broke off a commit \(CommitWriter.mostAttempts) times")
     }
-
-    /// Says that this process has ended; tried once.
-    func end() { _ = try? session?.run(Term.ending(term.id)) }
 
     /// Returns false if another process has taken the store over.
     private func send(_ batch: EngineBatch) throws(StatementError) -> Bool {
@@ -58,7 +58,15 @@ final class CommitWriter: @unchecked Sendable {
             throw StatementError(state: "", text: "there is no connection", isLost: true)
         }
         let commit = CommitStatement(batch, term)
-        return try session.run(commit.statement, commit.parameters).count == 1
+        let asked = ContinuousClock.now
+        guard try session.run(commit.statement, commit.parameters).count == 1 else { return false }
+        lease.prove(asked)
+        return true
+    }
+
+    private func lost() -> EngineError {
+        lease.lose()
+        return .unavailable(Term.loss)
     }
 
     /// Whether the batch is durable although there was an error.
@@ -74,6 +82,11 @@ final class CommitWriter: @unchecked Sendable {
         return false
     }
 
+    /// Ends the term, if the database can be told; no batch is written after that.
+    func endTerm() {
+        _ = try? session?.run(Term.ending(term.id))
+    }
+
     // MARK: Lost replies
 
     /// Whether the commit after the last one is durable, after its reply was lost.
@@ -85,7 +98,7 @@ final class CommitWriter: @unchecked Sendable {
         pool.forgetIdle()
         let (session, answer) = try settle()
         self.session = session
-        guard answer.count == 1 else { throw .failed(Term.loss) }
+        guard answer.count == 1 else { throw lost() }
         term.epoch = answer.number(0, 0)
         let found = answer.number(0, 1)
         if found == term.batch + 1 {

@@ -7,13 +7,13 @@
 //   expires  when others may take it that the process has died or stopped; each commit moves it
 //
 // Between commits the server's list of sessions shows when a process last asked something, and it
-// asks each second. Nothing is written for that: versions of the row would pile up as long as a
-// snapshot rests.
+// asks several times a second. Nothing is written for that: versions of the row would pile up as
+// long as a snapshot rests.
 //
 // Each commit changes the row, and only as long as it has this epoch, and the batch before. So a
 // commit that comes late, twice, or from a process that was fenced off writes nothing. The clock of
 // the database decides when a term expires; that says only when another process may take over,
-// never whether that is safe.
+// never whether that is safe. How long a process may trust what it has in memory: see `Lease`.
 //
 // What is changed beside the commits, such as packs, only shares the row while its statement runs:
 // it waits for no commit, and no commit waits for it. A start waits for both before it fences off.
@@ -23,23 +23,33 @@ struct Term: Sendable {
     var epoch: Int64 = 1
     var batch: Int64 = 0
 
-    /// How long a process may be silent: a start that finds it so takes the store over.
-    static let length = "interval '4 s'"
+    /// How long a process may be silent: a start that finds it so takes the store over, and serves
+    /// from it `Lease.rest` later, which makes about four seconds.
+    static let length = "interval '3.4 s'"
 
     /// The name of a process's sessions at the server.
     static func application(_ id: Int64) -> String { "cumulusd \(id)" }
 
-    /// A process lives if it has sessions, and its term isn't over, or it has asked something
-    /// since, or has the server work on a statement, such as a long commit.
-    static let living = Statement(
-        name: "living",
+    /// The processes that were not fenced off and did not end: the number, what people see of it,
+    /// whether it has sessions, and whether it lives.
+    ///
+    /// It lives if it has sessions, and its term isn't over, or it has asked something since, or
+    /// has the server work on a statement, such as a long commit. A server that waits for a client
+    /// to take an answer is not at work: the client may have been stopped. Where the server doesn't
+    /// tell what a session does, the session counts as a sign of life.
+    static let holders = Statement(
+        name: "holders",
         text: """
-            SELECT p.id, p.endpoint FROM cumulus_process p JOIN pg_stat_activity a
+            SELECT p.id, p.endpoint, count(a.pid) > 0, count(a.pid) > 0 AND (
+                p.expires > clock_timestamp() OR coalesce(bool_or(
+                    a.state = 'active' AND a.wait_event_type IS DISTINCT FROM 'Client'
+                    OR coalesce(a.state, 'disabled') = 'disabled'
+                    OR a.state_change > clock_timestamp() - \(length)
+                ), false)
+            )
+            FROM cumulus_process p LEFT JOIN pg_stat_activity a
                 ON a.application_name = 'cumulusd ' || p.id AND a.datname = current_database()
             WHERE p.alive GROUP BY p.id
-            HAVING p.expires > clock_timestamp() OR bool_or(
-                a.state IN ('active', 'disabled') OR a.state_change > clock_timestamp() - \(length)
-            )
             """
     )
 

@@ -74,7 +74,8 @@ package enum PostgresError: Error, Equatable, CustomStringConvertible {
         case .inUse(let place, let process):
             """
             the database \(place) is in use by another cumulusd (\(process)); end it first, or \
-            name a database of its own for this node
+            start this one with --standby, so that it takes over when the other one ends, or name \
+            a database of its own for this node
             """
         case .notAllowed(let place, let reason):
             """

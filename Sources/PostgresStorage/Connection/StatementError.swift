@@ -1,7 +1,7 @@
 // What went wrong with a statement, and what that means to the seam.
 //
-// Thrown by `Session`; `CommitWriter` judges errors of commits, and readers turn theirs into errors
-// of the engine.
+// Thrown by `Session`; `CommitWriter` judges the errors of commits, and readers turn theirs into
+// errors of the engine.
 
 import CumulusStorage
 

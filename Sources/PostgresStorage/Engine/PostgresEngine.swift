@@ -4,7 +4,7 @@
 // statement and durable when it returns, so `flush` has nothing left to do. Memory holds no rows: a
 // read that may not block is always `.notInMemory`. What the database's disk, backups and unused
 // space need is left to the database. One process writes to a store at a time: a second one is
-// refused, and one that was believed dead is fenced off, see `Term`.
+// refused or stands by, see `Standby`, and one that was believed dead is fenced off, see `Term`.
 //
 // Folder: the storage seam on PostgreSQL. Read `PostgresEngine`, then `PostgresStore` and
 // `TermKeeper`.
@@ -27,14 +27,17 @@ package final class PostgresEngine: StorageEngine {
     ///
     /// - Parameters:
     ///   - address: The database; its user may make tables there, or has made them.
-    ///   - patience: How long to try while the database can't be reached, or another process that
-    ///     has just ended still counts as alive. The same while the node runs.
+    ///   - patience: How long to try while the database can't be reached. The same while the node
+    ///     runs.
+    ///   - queueing: How long to try while another process that has just ended still counts as
+    ///     alive; nil: the same.
     ///   - makesTables: False: a database without a store is refused.
-    ///   - whenLost: Called, on a thread of its own, when another process has taken the store over:
-    ///     this one has to end.
+    ///   - whenLost: Called, on a thread of its own, when another process has taken the store over,
+    ///     or the database has been silent for longer than the patience: this process has to end.
     package init(
         _ address: PostgresAddress,
         patience: Duration = .seconds(10),
+        queueing: Duration? = nil,
         makesTables: Bool = true,
         whenLost: @escaping @Sendable (String) -> Void = { _ in }
     ) throws(PostgresError) {
@@ -45,24 +48,20 @@ package final class PostgresEngine: StorageEngine {
             patience: patience
         )
         let session = try pool.connect()
+        let lease = Lease(.now)
         let opened = try Opening(
             session: session,
             place: address.description,
             process: process,
-            patience: patience,
+            patience: queueing ?? patience,
             makesTables: makesTables
         ).run()
-        notes = opened.fenced.map { other in
-            """
-            the store in \(address) was last written by a cumulusd that did not end by itself \
-            (\(other.endpoint)): it can write nothing any more
-            """
-        }
+        notes = opened.notes(address)
         name = opened.store
         isNew = opened.isNew
-        store = PostgresStore(pool, session, process: process)
+        store = PostgresStore(pool, session, process: process, lease: lease)
         newest = NewestRows(store: store)
-        keeper = TermKeeper(store, whenLost: whenLost)
+        keeper = TermKeeper(store, patience: max(patience, .seconds(4)), whenLost: whenLost)
     }
 
     /// The packs of assets, in the same database.
@@ -93,9 +92,11 @@ package final class PostgresEngine: StorageEngine {
         try PostgresSnapshot(store)
     }
 
+    package func checkTerm(_ reach: Reach) throws(EngineError) { try store.checkTerm(reach) }
+
     /// The batch is durable when this returns.
     package func write(_ batch: EngineBatch) throws(EngineError) {
-        try store.checkTerm()
+        if store.lease.isLost { throw .unavailable(Term.loss) }
         try store.writer.write(batch)
     }
 

@@ -4,36 +4,31 @@
 
 import CumulusModel
 import CumulusStorage
-import Synchronization
 
 final class PostgresStore: Sendable {
     let pool: SessionPool
     let writer: CommitWriter
     /// The number of this process, see `Term`.
     let process: Int64
-    private let isFenced = Atomic<Bool>(false)
+    let lease: Lease
 
-    init(_ pool: SessionPool, _ session: Session, process: Int64) {
+    init(_ pool: SessionPool, _ session: Session, process: Int64, lease: Lease) {
         self.pool = pool
         self.process = process
-        writer = CommitWriter(session, pool, process)
+        self.lease = lease
+        writer = CommitWriter(session, pool, process, lease)
     }
 
     /// Tells the next start that it need not wait; it finds out by itself, too.
     deinit {
-        if !isFenced.load(ordering: .relaxed) { writer.end() }
-    }
-
-    /// Throws once another process has taken the store over.
-    func checkTerm() throws(EngineError) {
-        if isFenced.load(ordering: .relaxed) { throw .failed(Term.loss) }
+        if !lease.isLost { writer.endTerm() }
     }
 
     /// Runs a change beside the commits, whose statement has the fence `Term.share`.
     ///
     /// It is durable when this returns, and may have been sent twice.
     func change(_ question: Question) throws(EngineError) -> Answer {
-        try checkTerm()
+        if lease.isLost { throw .unavailable(Term.loss) }
         let outcome = try pool.use { session throws(StatementError) -> ChangeOutcome in
             do throws(StatementError) {
                 return .done(try session.run(question.statement, question.parameters))
@@ -44,7 +39,10 @@ final class PostgresStore: Sendable {
         }
         switch outcome {
         case .done(let answer):
-            guard answer.count == 1 else { throw .failed(Term.loss) }
+            guard answer.count == 1 else {
+                lease.lose()
+                throw .unavailable(Term.loss)
+            }
             return answer
         case .full(let text): throw .full("the disk of the database is full: \(text)")
         }
@@ -55,17 +53,29 @@ final class PostgresStore: Sendable {
         case full(String)
     }
 
-    /// Gives a sign of life; returns false once another process has taken the store over.
+    /// Throws unless nobody else had served from this store at some moment of this call.
     ///
-    /// A database that can't be reached is asked again a second later.
-    func giveSign() -> Bool {
+    /// Asks the database if the process doesn't know; with `.memory` it throws `.notInMemory` then.
+    func checkTerm(_ reach: Reach) throws(EngineError) {
+        if lease.holds() { return }
+        if lease.isLost { throw .unavailable(Term.loss) }
+        guard reach == .disk else { throw .notInMemory }
+        try giveSign()
+    }
+
+    /// Asks the database whether the term goes on, which is a sign of life, too; throws if it
+    /// doesn't, or if nobody knows.
+    func giveSign() throws(EngineError) {
         var parameters = Parameters()
         parameters.add(process)
-        let answer = try? pool.use { session throws(StatementError) in
+        let asked = ContinuousClock.now
+        let answer = try pool.use { session throws(StatementError) in
             try session.run(Term.sign, parameters)
         }
-        guard answer?.count == 0 else { return true }
-        isFenced.store(true, ordering: .relaxed)
-        return false
+        guard answer.count == 1 else {
+            lease.lose()
+            throw .unavailable(Term.loss)
+        }
+        lease.prove(asked)
     }
 }

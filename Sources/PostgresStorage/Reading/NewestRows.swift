@@ -10,9 +10,10 @@ struct NewestRows: RowSource {
     let store: PostgresStore
 
     func ask(_ questions: [Question]) throws(EngineError) -> [Answer] {
-        try store.checkTerm()
-        return try store.pool.use { session throws(StatementError) in
+        let answers = try store.pool.use { session throws(StatementError) in
             try session.run(questions)
         }
+        try store.checkTerm(.disk)
+        return answers
     }
 }

@@ -28,7 +28,7 @@ final class PostgresSnapshot: RowSource {
     }
 
     private static func begin(_ store: PostgresStore) throws(EngineError) -> (Session, Int64) {
-        try store.checkTerm()
+        if store.lease.isLost { throw .unavailable(Term.loss) }
         let session: Session
         do {
             session = try store.pool.take()
@@ -56,6 +56,7 @@ final class PostgresSnapshot: RowSource {
         _ store: PostgresStore
     ) throws(EngineError) -> Int64? {
         let answer: Answer
+        let asked = ContinuousClock.now
         do {
             answer = try session.run(Term.snapshot(store.process))
         } catch {
@@ -63,14 +64,23 @@ final class PostgresSnapshot: RowSource {
             throw error.ofReading
         }
         guard answer.count == 1, let batch = Int64(answer.text(0, 0)) else {
-            throw .failed(Term.loss)
+            store.lease.lose()
+            throw .unavailable(Term.loss)
         }
+        store.lease.prove(asked)
         return batch
     }
 
     // MARK: Reads
 
+    /// What this transaction shows is the newest state only as long as nobody else commits.
     func ask(_ questions: [Question]) throws(EngineError) -> [Answer] {
+        let answers = try answers(to: questions)
+        try store.checkTerm(.disk)
+        return answers
+    }
+
+    private func answers(to questions: [Question]) throws(EngineError) -> [Answer] {
         try session.withLock { held throws(EngineError) in
             for _ in 0..<2 {
                 let session = if let held { held } else { try resumed() }

@@ -4,10 +4,11 @@
 // Called by `PostgresEngine.init`, once. All of it is one transaction, and a lock keeps two starts
 // apart. A process that writes to the store is respected: the start waits for some seconds, since
 // it may be the one before us that ends, and then gives up. One that died, or stopped for longer
-// than its term, is fenced off: nothing that it still sends is written.
+// than its term, is fenced off: nothing that it still sends is written, and once its lease is over,
+// it reads nothing any more.
 //
 // Folder: what stands in the database beside the rows, and how a store is opened. Read `Tables`,
-// then `Opening`, `ServerCheck` and `SiteRow`.
+// then `Opening`, `ServerCheck` and `SiteRow`, and `Standby`, which waits beside another process.
 
 import CumulusModel
 import CumulusSystem
@@ -27,15 +28,10 @@ struct Opening {
         var store: String
         /// The tables were made now.
         var isNew: Bool
+        /// The store was last opened in another database.
+        var hasMoved: Bool
         /// The processes that were fenced off.
-        var fenced: [Other] = []
-    }
-
-    /// A process that wrote to the store.
-    struct Other {
-        let id: Int64
-        /// Its host and number, for people.
-        let endpoint: String
+        var fenced: [Holder] = []
     }
 
     private enum Outcome {
@@ -70,11 +66,20 @@ struct Opening {
         let outcome = try attempt()
         if case .opened(let opened) = outcome {
             _ = try session.run("COMMIT")
+            let fence = ContinuousClock.now
             try endSessions(of: opened.fenced)
+            if !opened.fenced.isEmpty { Opening.rest(since: fence) }
         } else {
             _ = try session.run("ROLLBACK")
         }
         return outcome
+    }
+
+    /// Waits until the processes that were fenced off know, by their own clocks, that they can't
+    /// answer anything from what they have in memory.
+    private static func rest(since fence: ContinuousClock.Instant) {
+        let left = Lease.rest - (.now - fence)
+        if left > .zero { usleep(UInt32(left / .microseconds(1))) }
     }
 
     private func attempt() throws(StatementError) -> Outcome {
@@ -95,9 +100,14 @@ struct Opening {
         if let living = try living() {
             return .refused(.inUse(place: place, process: living.endpoint))
         }
-        var opened = Opened(store: site.text(0, 1), isNew: !check.hasTables)
+        var opened = Opened(
+            store: site.text(0, 1),
+            isNew: !check.hasTables,
+            hasMoved: !site.isTrue(0, 2)
+        )
+        if opened.hasMoved { _ = try session.run(Opening.moving) }
         _ = try session.run(Term.waiting)
-        opened.fenced = others(in: try session.run(Term.fencing))
+        opened.fenced = Holder.fenced(in: try session.run(Term.fencing))
         _ = try session.run(Term.forgetting)
         var parameters = Parameters()
         parameters.add(process)
@@ -106,20 +116,14 @@ struct Opening {
         return .opened(opened)
     }
 
-    private func living() throws(StatementError) -> Other? {
-        others(in: try session.run(Term.living)).first
-    }
-
-    private func others(in answer: Answer) -> [Other] {
-        (0..<answer.count).map { row in
-            Other(id: answer.number(row, 0), endpoint: answer.text(row, 1))
-        }
+    private func living() throws(StatementError) -> Holder? {
+        Holder.all(in: try session.run(Term.holders)).first { $0.lives }
     }
 
     /// Ends what processes that were fenced off have left at the server.
     ///
     /// A statement that still comes from them would find the fence, too.
-    private func endSessions(of others: [Other]) throws(StatementError) {
+    private func endSessions(of others: [Holder]) throws(StatementError) {
         guard !others.isEmpty else { return }
         let names = others.map { "'\(Term.application($0.id))'" }.joined(separator: ", ")
         _ = try session.run(
@@ -132,7 +136,15 @@ struct Opening {
 
     private static let site = Statement(
         name: "site",
-        text: "SELECT format, replace(id::text, '-', '') FROM cumulus_site"
+        text: """
+            SELECT format, replace(id::text, '-', ''), database = \(Tables.database)
+            FROM cumulus_site
+            """
+    )
+
+    private static let moving = Statement(
+        name: "moving",
+        text: "UPDATE cumulus_site SET database = \(Tables.database)"
     )
 
     /// What people see of this process: its host and number.

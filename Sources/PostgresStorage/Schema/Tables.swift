@@ -5,7 +5,8 @@
 //   cumulus_process    the processes that wrote to the store, of which one is alive: see `Term`
 //   cumulus_pack       the parts of packs of assets: see `SQLPacks`
 //   cumulus_site       one row: the form of the tables, a name by which a data directory knows the
-//                      store that it belongs to, and texts: see `SiteRow`
+//                      store that it belongs to, the server's number of the database in which the
+//                      store was opened last, and texts: see `SiteRow`
 //
 // `Opening` makes them. They are in the first schema of the user's search path.
 
@@ -71,10 +72,14 @@ enum Tables {
             one boolean PRIMARY KEY DEFAULT true CHECK (one),
             format integer NOT NULL,
             id uuid NOT NULL DEFAULT gen_random_uuid(),
+            database oid NOT NULL,
             pack_origin text,
             cluster_key text,
             operator_token text
         );
-        INSERT INTO cumulus_site (format) VALUES (\(format))
+        INSERT INTO cumulus_site (format, database) VALUES (\(format), \(database))
         """
+
+    /// The server's number of the database, which a copy of it does not have.
+    static let database = "(SELECT oid FROM pg_database WHERE datname = current_database())"
 }

@@ -15,9 +15,20 @@ struct TestDatabase: Sendable {
     private let server: PostgresServer
     let name: String
 
-    init(owner: String = "postgres") throws {
-        server = try PostgresServer.running()
+    /// - Parameter server: nil: the one that all tests share.
+    init(owner: String = "postgres", on server: PostgresServer? = nil) throws {
+        let server = try server ?? PostgresServer.running()
+        self.server = server
         name = try server.makeDatabase(owner: owner)
+    }
+
+    private init(server: PostgresServer, name: String) {
+        (self.server, self.name) = (server, name)
+    }
+
+    /// A copy of it, which nobody may use meanwhile.
+    func copy() throws -> TestDatabase {
+        TestDatabase(server: server, name: try server.copy(of: name))
     }
 
     func address(
@@ -31,11 +42,13 @@ struct TestDatabase: Sendable {
         user: String = "postgres",
         password: String? = nil,
         patience: Duration = .seconds(10),
+        queueing: Duration? = nil,
         whenLost: @escaping @Sendable (String) -> Void = { _ in }
     ) throws(PostgresError) -> PostgresEngine {
         try PostgresEngine(
             address(user: user, password: password),
             patience: patience,
+            queueing: queueing,
             whenLost: whenLost
         )
     }
@@ -52,6 +65,18 @@ struct TestDatabase: Sendable {
 
     func session() throws -> Session { try Session(address(), application: "test") }
 
+    /// A process that has asked nothing for an hour, with a session of it.
+    func silentProcess(_ id: Int64 = 5) throws -> Session {
+        let session = try Session(address(), application: Term.application(id))
+        _ = try session.run(
+            """
+            INSERT INTO cumulus_process (id, epoch, batch, alive, expires, endpoint)
+            VALUES (\(id), 1, 0, true, now() - interval '1 h', 'silent')
+            """
+        )
+        return session
+    }
+
     @discardableResult
     func run(_ text: String) throws -> Answer { try session().run(text) }
 
@@ -63,6 +88,19 @@ struct TestDatabase: Sendable {
             WHERE datname = current_database() AND application_name LIKE 'cumulusd %'
             """
         )
+    }
+
+    /// Opens the store although a process holds it, which gives signs of life, perhaps just before.
+    func takeOver() throws -> PostgresEngine {
+        for _ in 0..<20 {
+            try endSessions()
+            do {
+                return try open(queueing: .zero)
+            } catch {
+                guard case .inUse = error else { throw error }
+            }
+        }
+        return try #require(nil, "the process was always alive")
     }
 
     /// Waits until a query has an answer, which takes some milliseconds.
