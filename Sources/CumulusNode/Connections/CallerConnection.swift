@@ -85,7 +85,8 @@ final class CallerConnection: FrameHandler, @unchecked Sendable {
         takeFrames(now: now)
         calls.readForPeer()
         let isTaking = isTakingFrames(now: now)
-        let isMute = frames.connection.isSilent && !isClosing
+        let isAway = calls.identity.isPeer && !node.holdsStore
+        let isMute = (frames.connection.isSilent || isAway) && !isClosing
         let output = isMute ? FrameOutput() : frames.connection.takeOutput()
         let hasRoom = takeRoom(keptBytes + output.count)
         let isReading = isTaking && hasRoom
@@ -93,7 +94,7 @@ final class CallerConnection: FrameHandler, @unchecked Sendable {
         var wake = min(frames.connection.wakeTime, calls.wakeTime)
         wake = min(wake, judgePatience(now: now))
         // A paused connection looks again soon: others may have let go of what they held.
-        if !isReading { wake = min(wake, now + 50) }
+        if !isReading || isAway { wake = min(wake, now + 50) }
         return Turn(output: output, wake: wake, closes: isClosing, isReading: isReading)
     }
 

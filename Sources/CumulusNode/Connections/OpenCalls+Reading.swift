@@ -2,8 +2,9 @@
 //
 // Called by `CallContext` and `OpenCalls`. A page for which the node has no room is dropped and
 // read again after a pause, or the call refused, so that many callers that ask for much and take
-// nothing can't fill the memory. Peers have room of their own: what is read for them is sent. hot:
-// once per call.
+// nothing can't fill the memory. Peers have room of their own: what is read for them is sent. What
+// was found in memory counts only if no other process has the store by now, see
+// `StorageEngine.checkTerm`. hot: once per call.
 
 import CumulusModel
 import CumulusOperations
@@ -52,6 +53,7 @@ extension OpenCalls {
         do {
             let context = try readContext(of: scope, identity, reach: .memory)
             let page = try first(context).page(outlet, node)
+            try node.gate.engine.checkTerm(.memory)
             if room.hasRoom(for: page.byteCount) { return finish(stream, page) }
         } catch EngineError.notInMemory {
         } catch ReadFailure.engine(.notInMemory) {
@@ -117,6 +119,7 @@ extension OpenCalls {
         node.meter.engineCalls.add(1)
         do {
             let page = try read()
+            try node.gate.engine.checkTerm(.memory)
             guard identity.isPeer || room.hasRoom(for: page.byteCount) else { return false }
             finish(stream, page)
         } catch EngineError.notInMemory {
@@ -152,6 +155,7 @@ extension OpenCalls {
             node.meter.engineCalls.add(1)
             do {
                 let page = try read()
+                try node.gate.engine.checkTerm(.disk)
                 guard isPeer || room.hasRoom(for: page.byteCount) else {
                     return comeBack { $0.waitForRoom(stream, read) }
                 }

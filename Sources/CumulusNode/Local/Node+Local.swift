@@ -32,14 +32,20 @@ extension Node {
     ) async throws(ServiceError) -> Found {
         if let refusal = joiningRefusal { throw refusal }
         do {
-            return try find(.memory)
+            let found = try find(.memory)
+            try gate.engine.checkTerm(.memory)
+            return found
         } catch EngineError.notInMemory {
         } catch {
             throw serviceError(error)
         }
         let result = await withCheckedContinuation { continuation in
             let isQueued = gate.read(kind) { [self] in
-                let found = Result { try find(.disk) }
+                let found = Result {
+                    let found = try find(.disk)
+                    try gate.engine.checkTerm(.disk)
+                    return found
+                }
                 continuation.resume(returning: found.mapError { serviceError($0) })
             }
             if !isQueued { continuation.resume(returning: .failure(ServiceError.tooManyReads)) }

@@ -20,6 +20,7 @@ extension Node {
         if gate.stops.hasBegun { return "leaving" }
         if catchUp.isJoining { return "joining" }
         if peerRuns.isTwin { return "id in use" }
+        if !holdsStore { return "database away" }
         if PeerClocks.isWrong(clockLead) { return "clock wrong" }
         switch gate.stops.disk {
         case .all: break

@@ -138,9 +138,10 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         let limit = node.configuration.limits.peerBytes
         let isReading = unwrittenBytes < limit && unsentBytes < limit
         connection.reading(isReading, now: now)
+        let isMute = !node.holdsStore && !isClosing
         return Turn(
-            output: connection.takeOutput(),
-            wake: wake,
+            output: isMute ? FrameOutput() : connection.takeOutput(),
+            wake: isMute ? min(wake, now + 50) : wake,
             closes: isClosing,
             isReading: isReading
         )

@@ -10,6 +10,7 @@
 // Asked by both ends of a connection between nodes once they know who is at the other one.
 
 import CumulusModel
+import CumulusStorage
 import CumulusWire
 import Logging
 import Synchronization
@@ -160,6 +161,12 @@ package final class PeerRuns: Sendable {
 }
 
 extension Node {
+    /// Whether this process knows that no other one has its store.
+    ///
+    /// It says nothing to peers as long as it doesn't: a process that was cut off from its database
+    /// gives no sign of life that would keep its successor out.
+    var holdsStore: Bool { (try? gate.engine.checkTerm(.memory)) != nil }
+
     /// The error for the process that comes second.
     static let idInUse = ServiceError(
         .serviceUnavailable,

@@ -126,7 +126,11 @@ final class PlannedBatch: Sendable {
         _ environment: NodeEnvironment,
         _ meter: NodeMeter
     ) throws(EngineError) -> VisibleState.Next? {
-        guard let change else { return nil }
+        guard let change else {
+            // What its callers are told was found in memory, perhaps, and has to be the newest.
+            try engine.checkTerm(.disk)
+            return nil
+        }
         do {
             let start = environment.nanoseconds()
             let rows = change.rows.batch()

@@ -23,6 +23,7 @@ package final class CountingEngine: StorageEngine {
     private let failure = Mutex<EngineError?>(nil)
     private let isFull = Atomic<Bool>(false)
     private let steps = Mutex<FlushSteps?>(nil)
+    private let loss = Mutex<EngineError?>(nil)
     private let crash = Mutex<Crash?>(nil)
 
     private struct Crash {
@@ -86,6 +87,16 @@ package final class CountingEngine: StorageEngine {
     /// No flush succeeds from now on.
     package func failFlushes(_ error: EngineError) {
         failure.withLock { $0 = error }
+    }
+
+    /// Whether another process has taken the store over; rows can be read nevertheless.
+    package func setTerm(lost error: EngineError?) {
+        loss.withLock { $0 = error }
+    }
+
+    package func checkTerm(_ reach: Reach) throws(EngineError) {
+        if let error = loss.withLock({ $0 }) { throw error }
+        try engine.checkTerm(reach)
     }
 
     /// Ends the process at the call of that number, counted from now; all writes and flushes count.
