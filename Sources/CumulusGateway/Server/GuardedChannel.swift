@@ -2,7 +2,8 @@
 // certificate, the time limit of a request, the pace that a caller must keep, and the guard of
 // heads.
 //
-// Built into the server by `HTTPServer`. A renewed certificate counts from the next connection on.
+// Made by `HTTPServer`, and by `WaitingServer` before there is a node. A renewed certificate
+// counts from the next connection on.
 
 import HummingbirdCore
 import Logging
@@ -17,6 +18,65 @@ struct GuardedChannel: ServerChildChannel {
     let connections: OpenConnections
     let proxies: TrustedProxies
     let secure: HTTPServer.Secure?
+
+    /// Connections that wait for `accept`.
+    private static let backlog = 1_024
+
+    init(
+        _ bounds: HTTPServer.Bounds,
+        connections: OpenConnections,
+        proxies: TrustedProxies,
+        secure: HTTPServer.Secure?,
+        responder: @escaping HTTPChannelHandler.Responder
+    ) {
+        var configuration = HTTP1Channel.Configuration(
+            idleTimeout: .milliseconds(bounds.idleMilliseconds)
+        )
+        configuration.httpDecoder = .init(
+            maxHeaderFieldSize: bounds.headBytes,
+            maxHeaderListSize: bounds.headBytes,
+            maxHeaderFieldCount: bounds.heads
+        )
+        base = HTTP1Channel(responder: responder, configuration: configuration)
+        requestMilliseconds = bounds.requestMilliseconds
+        pace = bounds.pace
+        self.connections = connections
+        self.proxies = proxies
+        self.secure = secure
+    }
+
+    /// Serves until the task is cancelled.
+    ///
+    /// - Parameter onRunning: Told the port that was bound.
+    func run(
+        host: String,
+        port: Int,
+        on group: any EventLoopGroup,
+        _ logger: Logger,
+        _ onRunning: @escaping @Sendable (Int) -> Void
+    ) async throws {
+        // Its logger reports each connection that a shutdown ends as an error. Real errors are
+        // thrown, too.
+        var quiet = logger
+        quiet.logLevel = .critical
+        let server = Server(
+            childChannelSetup: self,
+            configuration: ServerConfiguration(
+                // All are accepted; `OpenConnections` says which ones stay.
+                address: .hostname(host, port: port),
+                backlog: GuardedChannel.backlog
+            ),
+            onServerRunning: { onRunning($0.localAddress?.port ?? port) },
+            eventLoopGroup: group,
+            logger: quiet
+        )
+        try await server.run()
+        // Objects that the server still holds schedule work on the loops when they are freed. This
+        // frees them now. Otherwise that could happen after the loops have ended, since a task may
+        // hold the server for a moment after its end. The error says that its channels are closed
+        // already.
+        try? await server.shutdownGracefully()
+    }
 
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<HTTP1Channel.Value> {
         channel.eventLoop.makeCompletedFuture {

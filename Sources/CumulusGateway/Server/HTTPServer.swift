@@ -50,7 +50,15 @@ package struct HTTPServer: Sendable {
 
         package init() {}
 
-        fileprivate var pace: PaceBounds {
+        var ofConnections: ConnectionBounds {
+            ConnectionBounds(
+                most: connections,
+                ofOneCaller: connectionsOfOne,
+                reserve: reservedConnections
+            )
+        }
+
+        var pace: PaceBounds {
             PaceBounds(
                 headMilliseconds: headMilliseconds,
                 bodyMilliseconds: bodyMilliseconds,
@@ -59,9 +67,6 @@ package struct HTTPServer: Sendable {
             )
         }
     }
-
-    /// Connections that wait for `accept`.
-    private static let backlog = 1_024
 
     /// Gives the certificate of the moment; nil: plain HTTP.
     package typealias Secure = @Sendable () throws -> NIOSSLContext
@@ -103,13 +108,7 @@ package struct HTTPServer: Sendable {
         bodies = BodyRoom(bounds.allBodyBytes)
         transfers = BodyRoom(bounds.transferBytes)
         self.proxies = proxies
-        connections = OpenConnections(
-            ConnectionBounds(
-                most: bounds.connections,
-                ofOneCaller: bounds.connectionsOfOne,
-                reserve: bounds.reservedConnections
-            )
-        )
+        connections = OpenConnections(bounds.ofConnections)
     }
 
     /// Serves until the task is cancelled.
@@ -121,46 +120,14 @@ package struct HTTPServer: Sendable {
         on group: any EventLoopGroup,
         onRunning: @escaping @Sendable (Int) -> Void
     ) async throws {
-        var configuration = HTTP1Channel.Configuration(
-            idleTimeout: .milliseconds(bounds.idleMilliseconds)
-        )
-        configuration.httpDecoder = .init(
-            maxHeaderFieldSize: bounds.headBytes,
-            maxHeaderListSize: bounds.headBytes,
-            maxHeaderFieldCount: bounds.heads
-        )
         let channel = GuardedChannel(
-            base: HTTP1Channel(
-                responder: { [self] in try await answer($0, $1, $2) },
-                configuration: configuration
-            ),
-            requestMilliseconds: bounds.requestMilliseconds,
-            pace: bounds.pace,
+            bounds,
             connections: connections,
             proxies: proxies,
-            secure: secure
+            secure: secure,
+            responder: { [self] in try await answer($0, $1, $2) }
         )
-        // Its logger reports each connection that a shutdown ends as an error. Real errors are
-        // thrown, too.
-        var quiet = logger
-        quiet.logLevel = .critical
-        let server = Server(
-            childChannelSetup: channel,
-            configuration: ServerConfiguration(
-                // All are accepted; `OpenConnections` says which ones stay.
-                address: .hostname(host, port: port),
-                backlog: HTTPServer.backlog
-            ),
-            onServerRunning: { onRunning($0.localAddress?.port ?? port) },
-            eventLoopGroup: group,
-            logger: quiet
-        )
-        try await server.run()
-        // Objects that the server still holds schedule work on the loops when they are freed. This
-        // frees them now. Otherwise that could happen after the loops have ended, since a task may
-        // hold the server for a moment after its end. The error says that its channels are closed
-        // already.
-        try? await server.shutdownGracefully()
+        try await channel.run(host: host, port: port, on: group, logger, onRunning)
     }
 
     // MARK: Requests

@@ -110,7 +110,7 @@ package struct OperatorPages: Sendable {
         }
     }
 
-    private static func text(_ status: Int, _ body: String, _ allow: String? = nil) -> WebAnswer {
+    static func text(_ status: Int, _ body: String, _ allow: String? = nil) -> WebAnswer {
         var headers = [
             (name: "Content-Type", value: "text/plain; charset=utf-8"),
             (name: "Cache-Control", value: "no-store"),
