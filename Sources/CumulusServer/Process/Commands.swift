@@ -1,8 +1,8 @@
 // `cumulusd`: a node of Cumulus. Its subcommands, help texts and exit codes.
 //
 // Exit codes: 0 after a signal and a clean end, 1 when the node can't start, 64 for flags that make
-// no sense, 70 when the store failed while the node was running, 74 when the output can't be
-// written.
+// no sense, 70 when the store failed, or another process took it over, while the node was running,
+// 74 when the output can't be written.
 //
 // Folder: the server, from its flags to its end. Read `Commands`, then `Wiring`.
 
@@ -65,7 +65,7 @@ struct Run: AsyncParsableCommand {
               cumulusd --data /var/lib/cumulus
               cumulusd --listen 127.0.0.1:0 --profile small
               cumulusd --store postgres://cumulus@db.example/cumulus \\
-                --store-password-file /etc/cumulus/database.password
+                --store-password-file /etc/cumulus/database.password --standby
               CUMULUS_DATA=/srv/notes cumulusd --config /etc/cumulus.json
               cumulusd --data b --listen 127.0.0.1:7421 \\
                 --cluster-key a/cluster.key --peers 127.0.0.1:7420
@@ -81,8 +81,11 @@ struct Run: AsyncParsableCommand {
             SIGTERM drains: calls in progress end, new ones are refused. A second signal ends it \
             at once.
 
+            With --standby, 'cumulusd stands by while PROCESS holds the store' may come first.
+
             Exit codes: 0 ended by a signal, 1 could not start, 64 a flag that doesn't exist, 70 \
-            the store failed, 74 the output can't be written, 130 ended by a second signal.
+            the store failed or another process took it over, 74 the output can't be written, \
+            130 ended by a second signal.
             """
     )
     @OptionGroup var flags: Flags

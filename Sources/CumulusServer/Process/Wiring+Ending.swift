@@ -1,6 +1,6 @@
 // The end of the process: what it waits for once a signal has come.
 //
-// Called by `Wiring.run`. Calls in progress have their time, and gRPC's answers until they are on
+// Called by `Wiring`. Calls in progress have their time, and gRPC's answers until they are on
 // the wire; then their connections are closed.
 
 import CumulusGRPC
@@ -9,23 +9,36 @@ import CumulusSystem
 import CumulusTransport
 import CumulusWire
 import Logging
+import Synchronization
 import UnixSignals
 
-extension Wiring {
-    /// Returns at the first signal; a second one ends the process at once.
-    func waitForSignal(_ signals: UnixSignalsSequence) async {
+/// The signals that end the process: the first one in order, a second one at once.
+final class EndSignals: Sendable {
+    private let count = Atomic<Int>(0)
+    private let first: AsyncStream<Void>
+
+    init() async {
+        let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
         let (first, source) = AsyncStream<Void>.makeStream()
+        self.first = first
         Task {
-            var count = 0
             for await _ in signals {
-                count += 1
-                if count > 1 { _exit(130) }
+                if self.count.add(1, ordering: .relaxed).newValue > 1 { _exit(130) }
                 source.finish()
             }
         }
-        for await _ in first {}
     }
 
+    /// Whether a signal came.
+    var haveCome: Bool { count.load(ordering: .relaxed) > 0 }
+
+    /// Returns once a signal has come; for one caller.
+    func wait() async {
+        for await _ in first {}
+    }
+}
+
+extension Wiring {
     /// - Parameters:
     ///   - grpc: nil: it is not served.
     ///   - tasks: Tasks that hold the node and use the loops; they are cancelled once calls have

@@ -3,6 +3,7 @@
 // In the directory RocksDB has the rows, and files have the packs of assets. A database has both,
 // and the node's secrets; a file in the data directory says then which store's copies are there.
 
+import CumulusModel
 import CumulusNode
 import CumulusStorage
 import Logging
@@ -112,13 +113,16 @@ extension Wiring {
     ) throws -> OpenedStore {
         let makesTables = try !configuration[\.node.readOnly]
         let engine: PostgresEngine
+        let isStandby = try awaitedDatabase() != nil
         do throws(PostgresError) {
             engine = try PostgresEngine(
                 address,
+                queueing: isStandby ? .zero : nil,
                 makesTables: makesTables,
                 whenLost: environment.fail
             )
         } catch {
+            if case .inUse = error, isStandby { throw Overtaken() }
             throw StartProblem("\(error)")
         }
         for note in engine.notes { logger.warning("\(note)") }
@@ -143,6 +147,28 @@ extension Wiring {
             throw StartProblem(OpenStore.Failure.engine(error).message)
         } catch let failure as OpenStore.Failure {
             throw StartProblem(failure.message)
+        }
+    }
+
+    /// How `cumulus backup` is answered.
+    func backUp(
+        _ store: OpenedStore,
+        _ directory: DataHome,
+        _ token: [UInt8]
+    ) -> Node.BackUp {
+        if store.secrets != nil {
+            return { (_, _, _) throws(ServiceError) in throw Backup.ofDatabase }
+        }
+        let key = store.clusterKey
+        return { (engine, packs, path) throws(ServiceError) in
+            try Backup.make(
+                of: engine,
+                packs,
+                in: directory,
+                key: key,
+                token: token,
+                at: path
+            )
         }
     }
 

@@ -11,7 +11,6 @@ import CumulusTransport
 import CumulusWire
 import Logging
 import RocksDBStorage
-import UnixSignals
 
 struct Wiring {
     let configuration: Configuration
@@ -70,17 +69,47 @@ struct Wiring {
         }
         try await probeHTTP(plan.http, loops)
         try await probeGRPC(plan.grpc, loops)
+        let outside = Outside(
+            plan: plan,
+            loops: loops,
+            listener: listener,
+            grpcConnections: grpcConnections
+        )
+        guard let database = try awaitedDatabase() else { return try await serve(outside) }
+        let signals = await EndSignals()
+        let doors = HealthDoors(address: plan.http, identity: plan.identity, loops: loops)
+        while try await waitForTurn(at: database, signals, doors) {
+            do {
+                return try await serve(outside, signals)
+            } catch is Overtaken {
+                logger.notice("another process was faster")
+            }
+        }
+        logger.info("ended while it stood by")
+    }
+
+    /// What there is of a process before its store is opened.
+    private struct Outside {
+        let plan: Plan
+        let loops: EventLoops
+        let listener: NIOFrameListener
+        let grpcConnections: Int
+    }
+
+    /// Opens the store, and serves from it until a signal ends that.
+    private func serve(_ outside: Outside, _ trapped: EndSignals? = nil) async throws {
+        let (plan, loops, listener) = (outside.plan, outside.loops, outside.listener)
         let directory = try DataHome(configuration[\.node.data])
         let audit = plan.auditBytes.map {
             AuditFiles(directory: directory.path, byteLimit: $0, logger: logger)
         }
         let node: Node
         let bound: String
-        let signals: UnixSignalsSequence
+        let signals: EndSignals
         do {
             node = try open(directory, plan.settings, plan.identity, audit)
             audit?.start()
-            signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
+            if let trapped { signals = trapped } else { signals = await EndSignals() }
             bound = try await listen(listener, for: node, peers: plan.peers)
         } catch {
             directory.abandon()
@@ -93,7 +122,7 @@ struct Wiring {
             at: plan.grpc,
             plan.identity,
             loops,
-            connections: grpcConnections
+            connections: outside.grpcConnections
         )
         let profile = plan.settings.profile
         let tasks = takePart(node, plan, at: bound, loops) { [logger] in
@@ -106,7 +135,7 @@ struct Wiring {
                 ]
             )
         }
-        await waitForSignal(signals)
+        await signals.wait()
         for task in tasks { task.cancel() }
         try await drain(node, listener, grpc, tasks + web, plan.patience)
         audit?.stop()
@@ -374,27 +403,6 @@ struct Wiring {
             throw StartProblem(error.message)
         } catch let failure as OpenStore.Failure {
             throw StartProblem(failure.message)
-        }
-    }
-
-    private func backUp(
-        _ store: OpenedStore,
-        _ directory: DataHome,
-        _ token: [UInt8]
-    ) -> Node.BackUp {
-        if store.secrets != nil {
-            return { (_, _, _) throws(ServiceError) in throw Backup.ofDatabase }
-        }
-        let key = store.clusterKey
-        return { (engine, packs, path) throws(ServiceError) in
-            try Backup.make(
-                of: engine,
-                packs,
-                in: directory,
-                key: key,
-                token: token,
-                at: path
-            )
         }
     }
 

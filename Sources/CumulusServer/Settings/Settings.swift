@@ -40,6 +40,8 @@ struct NodeSettings: SettingGroup {
         )
     let storePassword = Setting("store-password-file", .text("file"), none: "none")
         .help("File with the password for --store, which goes before one in its URL")
+    let standby = Setting("standby")
+        .help("With --store: wait while another cumulusd holds the store, and take over at its end")
     let container = Setting("container", .text("name"), "iCloud.dev.cumulus")
         .help("Container that is made if it doesn't exist; empty: none")
     let fromBackup = Setting("from-backup", .text("directory"), none: "none")

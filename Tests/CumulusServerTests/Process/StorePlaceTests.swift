@@ -49,6 +49,16 @@ import Testing
         #expect(!text.contains("geheim"))
     }
 
+    @Test func onlyADatabaseIsWaitedFor() throws {
+        #expect(try wiring(["store": "postgres://db/n"]).awaitedDatabase() == nil)
+        let flags = ["standby": "true", "store": "postgres://cumulus@db/notes"]
+        #expect("\(try #require(try wiring(flags).awaitedDatabase()))" == "notes on db")
+        let problem = #expect(throws: StartProblem.self) {
+            try wiring(["standby": "true"]).awaitedDatabase()
+        }
+        #expect(try #require(problem).description.hasPrefix("standby: only a store in a database"))
+    }
+
     /// A directory with a store has packs and keys of that store, or copies of its keys.
     @Test func aDirectoryBelongsToOneStore() throws {
         let flags = ["store": "postgres://cumulus@db/notes"]

@@ -37,9 +37,9 @@ import Testing
             drain-milliseconds feed-retention-days from-backup grpc http insecure \
             insecure-credentials issuers limits listen log-format log-keep-seconds log-level \
             log-megabytes lost-assets metrics-from metrics-token-file no-console peers profile \
-            pushes read-only readers registration replicas retention-days share-url store \
-            store-password-file threads tls-authority tls-certificate tls-key trusted-proxies \
-            web-apps web-host web-url webhooks
+            pushes read-only readers registration replicas retention-days share-url standby \
+            store store-password-file threads tls-authority tls-certificate tls-key \
+            trusted-proxies web-apps web-host web-url webhooks
             """
         #expect(Settings.rows.map(\.name).sorted() == names.split(separator: " ").map(String.init))
         let keys = Dictionary(uniqueKeysWithValues: Settings.rows.map { ($0.name, $0.fileKey) })
