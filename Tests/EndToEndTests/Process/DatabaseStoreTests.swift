@@ -1,5 +1,5 @@
-// A node whose data is in a PostgreSQL database: it is killed, its sessions are ended, and a second
-// one is started over the same database, also on another machine.
+// A node whose data is in a PostgreSQL database: it is killed, its sessions are ended, a second one
+// is started over the same database, or over a copy of it, also on another machine.
 
 import Cumulus
 import CumulusTesting
@@ -68,6 +68,7 @@ struct DatabaseStoreTests {
 
         #expect(try await second.waitForEnd(seconds: 30) == .exit(1))
         #expect(second.errors.contains("is in use by another cumulusd"))
+        #expect(second.errors.contains("start this one with --standby"))
         #expect(!FileManager.default.fileExists(atPath: other))
         #expect(try await count(at: node, token) == 40)
         try await #expect(node.end(SIGTERM) == .exit(0))
@@ -129,6 +130,83 @@ struct DatabaseStoreTests {
         try await #expect(node.end(SIGTERM) == .exit(0))
         let rescue = try await run("cluster", "rescue", folder.node)
         #expect(rescue.errors.contains("a rescue reads data directories only"))
+    }
+
+    /// It waits, says so to health checks, and ends at a signal as one that serves.
+    @Test func aStandbyWaitsAndEndsAtASignal() async throws {
+        let server = try PostgresServer.running()
+        let store = ["--store", server.url(of: try server.makeDatabase()), "--standby"]
+        // Nobody holds the store of the first one.
+        let node = try await NodeProcess.ready(data: folder.node, arguments: store)
+        let other = "\(folder.path)/other"
+        let standby = try NodeProcess(
+            data: other,
+            arguments: store + ["--http", "127.0.0.1:0"]
+        )
+        let web = try await standby.httpEndpoint()
+        for _ in 0..<1_000 where !standby.output.contains("cumulusd stands by while ") {
+            try await Task.sleep(for: .milliseconds(5))
+        }
+        #expect(standby.output.contains(", process \(node.pid) holds the store"))
+        #expect(try get("/livez", web).hasPrefix("HTTP/1.1 200"))
+        let ready = try get("/readyz", web)
+        #expect(ready.hasPrefix("HTTP/1.1 503"))
+        #expect(ready.contains("standby\n"))
+        #expect(try get("/console", web).hasPrefix("HTTP/1.1 503"))
+        #expect(!FileManager.default.fileExists(atPath: other))
+        try await #expect(standby.end(SIGTERM) == .exit(0))
+        #expect(!FileManager.default.fileExists(atPath: other))
+        try await #expect(node.end(SIGTERM) == .exit(0))
+    }
+
+    private func get(_ path: String, _ web: String) throws -> String {
+        try RawClient.exchange(web, "GET \(path) HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    }
+
+    /// Packs and keys of one site, and rows of another one.
+    @Test func aDirectoryOfAnotherDatabaseIsRefused() async throws {
+        let server = try PostgresServer.running()
+        let stores = try (0..<2).map { _ in server.url(of: try server.makeDatabase()) }
+        let node = try await NodeProcess.ready(
+            data: folder.node,
+            arguments: ["--store", stores[0]]
+        )
+        try await #expect(node.end(SIGTERM) == .exit(0))
+        let wrong = try NodeProcess(data: folder.node, arguments: ["--store", stores[1]])
+        #expect(try await wrong.waitForEnd() == .exit(1))
+        #expect(wrong.errors.contains("belongs to another store than the one in"))
+    }
+
+    /// A copy has the id of the node, and another member of the cluster finds two of them.
+    @Test func aCopyOfTheDatabaseTakesNoWrites() async throws {
+        let server = try PostgresServer.running()
+        let database = try server.makeDatabase()
+        let (port, other) = (TestPort.free(), TestPort.free())
+        let key = ["--cluster-key", "\(folder.node)/cluster.key"]
+        let store = ["--store", server.url(of: database), "--peers", "127.0.0.1:\(other)"]
+        var node = try await NodeProcess.ready(data: folder.node, port: port, arguments: store)
+        let token = try await node.makeToken()
+        try await #expect(node.end(SIGTERM) == .exit(0))
+        let copied = server.url(of: try server.copy(of: database))
+        node = try await NodeProcess.ready(data: folder.node, port: port, arguments: store)
+        let member = try await NodeProcess.ready(
+            data: "\(folder.path)/member",
+            port: other,
+            arguments: key + ["--peers", "127.0.0.1:\(port)"]
+        )
+        let copy = try await NodeProcess.ready(
+            data: "\(folder.path)/copy",
+            arguments: key + ["--store", copied, "--peers", "127.0.0.1:\(other)"]
+        )
+        let text = "another process is alive that has this node's id"
+        for _ in 0..<2_000 where !copy.errors.contains(text) {
+            try await Task.sleep(for: .milliseconds(10))
+        }
+        #expect(copy.errors.contains(text))
+        #expect(copy.errors.contains("is a copy of another database"))
+        try await save(0..<5, at: node, token)
+        #expect(try await count(at: node, token) == 5)
+        for one in [copy, member, node] { try await #expect(one.end(SIGTERM) == .exit(0)) }
     }
 
     @Test func aDatabaseThatIsNotThereIsNamed() async throws {
