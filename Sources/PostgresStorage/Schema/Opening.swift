@@ -45,10 +45,12 @@ struct Opening {
 
     func run() throws(PostgresError) -> Opened {
         let start = ContinuousClock.now
+        // nil: no process before us was seen alive.
+        var absence: Absence?
         while true {
             let outcome: Outcome
             do {
-                outcome = try transaction()
+                outcome = try transaction(&absence)
             } catch {
                 throw refusal(error)
             }
@@ -56,14 +58,15 @@ struct Opening {
             case .opened(let opened): return opened
             case .refused(let problem):
                 guard case .inUse = problem, .now - start < patience else { throw problem }
+                absence = absence ?? Absence()
             }
             usleep(Opening.pause)
         }
     }
 
-    private func transaction() throws(StatementError) -> Outcome {
+    private func transaction(_ absence: inout Absence?) throws(StatementError) -> Outcome {
         _ = try session.run("BEGIN; \(Opening.lock)")
-        let outcome = try attempt()
+        let outcome = try attempt(&absence)
         if case .opened(let opened) = outcome {
             _ = try session.run("COMMIT")
             let fence = ContinuousClock.now
@@ -82,7 +85,7 @@ struct Opening {
         if left > .zero { usleep(UInt32(left / .microseconds(1))) }
     }
 
-    private func attempt() throws(StatementError) -> Outcome {
+    private func attempt(_ absence: inout Absence?) throws(StatementError) -> Outcome {
         let check = ServerCheck(try session.run(ServerCheck.question))
         if let problem = check.problem(at: place) { return .refused(problem) }
         if !check.hasTables {
@@ -97,8 +100,8 @@ struct Opening {
         guard format == Tables.format else {
             return .refused(.otherFormat(place: place, format: format))
         }
-        if let living = try living() {
-            return .refused(.inUse(place: place, process: living.endpoint))
+        if let holder = try holder(&absence) {
+            return .refused(.inUse(place: place, process: holder.endpoint))
         }
         var opened = Opened(
             store: site.text(0, 1),
@@ -116,8 +119,13 @@ struct Opening {
         return .opened(opened)
     }
 
-    private func living() throws(StatementError) -> Holder? {
-        Holder.all(in: try session.run(Term.holders)).first { $0.lives }
+    /// The process that holds the store.
+    ///
+    /// One that was seen alive, and whose connections broke, holds it for a moment longer.
+    private func holder(_ absence: inout Absence?) throws(StatementError) -> Holder? {
+        let holders = Holder.all(in: try session.run(Term.holders))
+        if absence?.isFree(of: holders, now: .now) == false { return holders.first }
+        return holders.first { $0.lives }
     }
 
     /// Ends what processes that were fenced off have left at the server.

@@ -60,7 +60,8 @@ struct DatabaseStoreTests {
             in: database,
             """
             SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
-            WHERE application_name LIKE 'cumulusd %' AND datname = current_database()
+            WHERE application_name IN (SELECT 'cumulusd ' || id FROM cumulus_process)
+                AND datname = current_database()
             """
         )
         try await save(30..<40, at: node, token)

@@ -116,10 +116,13 @@ struct StandbyTests {
         withExtendedLifetime(stopped) {}
     }
 
-    @Test func oneOfSeveralGetsTheStore() async throws {
+    /// The test waits until the process before them has been silent for a term: 4 s.
+    @Test(.timeLimit(.minutes(1))) func oneOfSeveralGetsTheStore() async throws {
         let database = try TestDatabase()
         _ = try database.open()
         let dead = try database.silentProcess()
+        let standby = Standby(try database.address())
+        while try standby.look() != .free { try await Task.sleep(for: .milliseconds(50)) }
         let starts = (0..<4).map { _ in
             inThread { Result { () throws(PostgresError) in try database.open(queueing: .zero) } }
         }
