@@ -24,7 +24,7 @@ struct AwaitedNews: Sendable {
     /// When the next page is read even without news; nil means never.
     var until: Instant?
     /// For how many milliseconds news is gathered before the next page is read, asked when the bell
-    /// rings; nil means for none.
+    /// rings; nil means that the page is read at once.
     var gathering: (@Sendable () -> Int64)?
     /// Reads the next page on the loop, or throws `.notInMemory`; nil means it is read later.
     var fromMemory: NextPage?

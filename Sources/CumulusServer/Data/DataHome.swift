@@ -53,7 +53,8 @@ struct DataHome {
     /// Whether the rows of a node are here.
     var hasFiles: Bool { Files.isDirectory(store) }
     var databaseFile: String { path + "/database" }
-    /// The name of the store in a database to which the directory belongs; nil: to none.
+    /// The name of the store in a database to which the directory belongs; nil if it belongs to no
+    /// database.
     var databaseName: String? {
         (try? String(contentsOfFile: databaseFile, encoding: .utf8))?.trimmed
     }

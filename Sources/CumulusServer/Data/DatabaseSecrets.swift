@@ -18,9 +18,9 @@ struct DatabaseSecrets {
 
     /// The row that keeps them, as it is reached by the store.
     struct Row {
-        /// nil: none is kept.
+        /// Reads a secret; nil if the database does not keep it.
         let read: (Secret) throws -> String?
-        /// Durable when it returns.
+        /// Writes a secret, which is durable when this returns.
         let keep: (Secret, String) throws -> Void
         /// The name of the store.
         let store: String
@@ -121,7 +121,7 @@ struct DatabaseSecrets {
         }
     }
 
-    /// The text in the data directory; nil: there is none.
+    /// The secret in the data directory; nil if the directory has no file of it.
     private func copy(of secret: Secret) -> String? {
         (try? String(contentsOfFile: file(of: secret), encoding: .utf8))?.trimmed
     }

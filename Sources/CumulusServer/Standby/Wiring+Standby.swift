@@ -13,7 +13,7 @@ import PostgresStorage
 
 /// Where a process that stands by answers health checks.
 struct HealthDoors {
-    /// nil: nowhere.
+    /// The address of HTTP; nil if health checks are not answered.
     let address: (host: String, port: Int)?
     let identity: TLSIdentity?
     let loops: EventLoops
@@ -28,7 +28,7 @@ extension Wiring {
     /// The same once its holder is missing.
     private static let shortPause: Int64 = 50
 
-    /// The database for whose store this process waits; nil: it does not wait.
+    /// The database for whose store this process waits; nil if it does not wait.
     func awaitedDatabase() throws -> PostgresAddress? {
         guard try configuration[\.node.standby] else { return nil }
         if let address = try database() { return address }

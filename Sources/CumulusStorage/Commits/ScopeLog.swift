@@ -22,7 +22,7 @@ extension RowReader where Self: ~Copyable {
         return (Runs(rows.mapValues(\.end)), position)
     }
 
-    /// The latest time of all commits of all scopes; 0 if there are none.
+    /// The latest time of all commits of all scopes; 0 if the store has no commit.
     package borrowing func lastCommitTime() throws(EngineError) -> HybridTime {
         var latest = HybridTime(0)
         for (_, scope) in try ScopeDirectory.all(in: self) {

@@ -154,7 +154,7 @@ struct RowsAhead: Sendable {
 
     func knows(_ key: RowKey) -> Bool { rows[HashedKey(key.bytes)] != nil }
 
-    /// Returns the value of `key`, nil if there is none; reads it if it is not here.
+    /// Returns the value of `key`, nil if the key has no row; reads it unless it was read ahead.
     func get(
         _ key: RowKey,
         orRead read: () throws(EngineError) -> Bytes?

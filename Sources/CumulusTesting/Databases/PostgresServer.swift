@@ -16,7 +16,7 @@ package final class PostgresServer: Sendable {
     private static let root = "/usr/lib/postgresql"
     private static let shared = Result { try PostgresServer() }
 
-    /// Where Debian and Ubuntu have the server's programs; nil where there are none.
+    /// Where Debian and Ubuntu have the server's programs; nil if no server is installed.
     private static let programs: String? = {
         let versions = (try? FileManager.default.contentsOfDirectory(atPath: root)) ?? []
         return versions.compactMap(Int.init).filter { $0 >= 14 }.sorted().reversed()

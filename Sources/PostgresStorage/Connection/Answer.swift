@@ -26,7 +26,7 @@ final class Answer: @unchecked Sendable {
         library.calls.PQgetisnull(result, Int32(row), Int32(column)) == 1
     }
 
-    /// Lends a value, for as long as the answer lives; empty where there is none.
+    /// Lends a value, for as long as the answer lives; empty if the value is null.
     func lend(_ row: Int, _ column: Int) -> UnsafeRawBufferPointer {
         let (row, column) = (Int32(row), Int32(column))
         return UnsafeRawBufferPointer(

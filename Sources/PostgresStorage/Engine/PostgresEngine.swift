@@ -30,8 +30,8 @@ package final class PostgresEngine: StorageEngine {
     ///   - patience: How long to try while the database can't be reached. The same while the node
     ///     runs.
     ///   - queueing: How long to try while another process that has just ended still counts as
-    ///     alive; nil: the same.
-    ///   - makesTables: False: a database without a store is refused.
+    ///     alive; nil means as long as `patience`.
+    ///   - makesTables: Whether tables are made in a database that has none of ours.
     ///   - whenLost: Called, on a thread of its own, when another process has taken the store over,
     ///     or the database has been silent for longer than the patience: this process has to end.
     package init(

@@ -45,7 +45,7 @@ struct Opening {
 
     func run() throws(PostgresError) -> Opened {
         let start = ContinuousClock.now
-        // nil: no process before us was seen alive.
+        // This stays nil as long as no other process was seen alive.
         var absence: Absence?
         while true {
             let outcome: Outcome

@@ -41,7 +41,7 @@ enum SiteColumn: String {
 }
 
 extension PostgresStore {
-    /// nil: none was set yet.
+    /// Reads a text of the row; nil if it was never set.
     func text(of column: SiteColumn) throws(EngineError) -> String? {
         let answer = try NewestRows(store: self).ask([Question(column.reading)])[0]
         return answer.count == 0 || answer.isNull(0, 0) ? nil : answer.text(0, 0)
@@ -56,7 +56,7 @@ extension PostgresStore {
 }
 
 extension PostgresEngine {
-    /// A secret that was kept; nil: none was.
+    /// Reads a secret; nil if the database does not keep it.
     package func secret(_ secret: SiteSecret) throws(EngineError) -> String? {
         try store.text(of: secret.column)
     }

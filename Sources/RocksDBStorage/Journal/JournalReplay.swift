@@ -14,7 +14,7 @@ struct JournalReplay {
     let chain: JournalChain
     /// The last record of the journal, or of the tables where they are ahead by one.
     private(set) var last: UInt64
-    /// The checksum of the last record; 0 if there is none.
+    /// The checksum of the last record; 0 if the journal has no record.
     private(set) var checksum: UInt64 = 0
     /// The newest segment has no record.
     private(set) var endsEmpty = false
@@ -22,8 +22,8 @@ struct JournalReplay {
     private let path: String
     private var segments: [(file: String, data: Data, scan: JournalScan)] = []
 
-    /// - Parameter flushed: The sequence number of the last record that is in tables with all
-    ///   before it; 0 if there is none.
+    /// - Parameter flushed: The sequence number of the last record that is in tables, with all
+    ///   records before it; 0 if no record is in tables.
     init(_ directory: DataDirectory, flushed: UInt64) throws(RocksDBError) {
         self.flushed = flushed
         path = directory.path

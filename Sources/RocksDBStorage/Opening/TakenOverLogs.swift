@@ -33,7 +33,7 @@ struct TakenOverLogs {
         throw .endMissing(directory: directory.path, file: TakenOverEnd.file)
     }
 
-    /// Returns the last whole sequence number of each log, 0 if there is none.
+    /// Returns the last whole sequence number of each log, 0 if the log has no whole batch.
     private mutating func inspect(
         _ logs: [(number: UInt64, file: String)]
     ) throws(RocksDBError) -> [UInt64: UInt64] {
