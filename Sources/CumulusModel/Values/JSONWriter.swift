@@ -135,7 +135,7 @@ package struct JSONWriter: Sendable {
             && byte != JSONWriter.latin
     }
 
-    /// The first byte of U+0080 to U+00BF, of which those up to U+009F are control characters.
+    /// The first byte of U+0080 to U+00BF; characters up to U+009F are control characters.
     private static let latin: UInt8 = 0xC2
 
     private mutating func escape(_ utf8: UnsafeBufferPointer<UInt8>) {

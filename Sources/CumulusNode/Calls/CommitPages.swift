@@ -24,7 +24,7 @@ struct CommitPages: Sendable {
 
     /// What a peer was told beside commits.
     struct Told: Sendable {
-        /// How often it was asked to report; nil: it was sent nothing yet.
+        /// How often it was asked to report; nil if it was not sent a page yet.
         var asks: UInt64?
         /// When news that was left for a later page has to be told.
         var newsDue: Instant?

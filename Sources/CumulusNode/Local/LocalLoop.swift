@@ -48,7 +48,7 @@ final class LocalLoop: FrameLoop {
         while runQueued() {}
     }
 
-    /// Runs what is queued by now; returns false, and ends the run, if that is nothing.
+    /// Runs the work that is queued by now; returns false and ends the run if no work is queued.
     private func runQueued() -> Bool {
         let work = queue.withLock { queue in
             defer { queue.work = [] }

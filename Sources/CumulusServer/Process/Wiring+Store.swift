@@ -24,7 +24,7 @@ extension Wiring {
         var secrets: DatabaseSecrets?
     }
 
-    /// The database of the node; nil: its data is in the data directory.
+    /// The database of the node; nil if its data is in the data directory.
     func database() throws -> PostgresAddress? {
         let (url, file) = (configuration[\.node.store], configuration[\.node.storePassword])
         guard !url.isEmpty else {

@@ -3,7 +3,7 @@
 // Operators see it beside each index: one that nobody queries is written with every save, too.
 
 package struct IndexCost: Hashable, Sendable {
-    /// Rows; nil if there are more than are counted.
+    /// The number of rows; nil if the index has too many to count them.
     package private(set) var rows: UInt64?
     /// Bytes of the counted rows, or of the tables on the disk if that is more.
     package private(set) var bytes: UInt64 = 0

@@ -14,8 +14,8 @@ package struct PostgresAddress: Sendable, CustomStringConvertible {
 
     /// Reads a URL like `postgres://cumulus@db.example:5432/cumulus?sslmode=verify-full`.
     ///
-    /// - Parameter password: Goes before one in the URL; nil: that of the URL, or of the file
-    ///   `.pgpass` that libpq looks for.
+    /// - Parameter password: Replaces a password in the URL; nil means the URL's password, or the
+    ///   one in the file `.pgpass` that libpq looks for.
     package init(_ url: String, password: String? = nil) throws(PostgresError) {
         guard PostgresAddress.schemes.contains(where: url.hasPrefix) else { throw .badAddress }
         library = try LibPQ.loaded()
@@ -66,7 +66,7 @@ package struct PostgresAddress: Sendable, CustomStringConvertible {
         return "\(values["dbname"] ?? values["user"] ?? "the default") on \(host)\(port)"
     }
 
-    /// What libpq is given: keywords and their values, of which later ones go before.
+    /// What libpq is given: keywords and their values; a later one replaces an earlier one.
     func keywords(application: String) -> [(name: String, value: String)] {
         var keywords = [
             // A database that is cut off is noticed within some seconds.

@@ -16,7 +16,7 @@ package import CumulusStorage
 package struct SQLPacks: PackFiles {
     let store: PostgresStore
 
-    /// Packs of which `all` asks at once.
+    /// The most packs that `all` lists with one question.
     private static let listedAtOnce: Int64 = 10_000
 
     package func write(_ pack: PackNumber, _ pieces: [ArraySlice<UInt8>]) throws(PackError) {

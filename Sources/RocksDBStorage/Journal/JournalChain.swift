@@ -21,8 +21,8 @@ struct JournalChain: Equatable {
     }
 
     /// - Parameters:
-    ///   - files: All segments, with their heads; nil: never begun.
-    ///   - flushed: The sequence number of the last record that is in tables with all before it.
+    ///   - files: All segments with their heads; a head is nil if the segment was never begun.
+    ///   - flushed: The number of the last record that is in tables, with all records before it.
     init(_ files: [(name: String, head: JournalHead?)], flushed: UInt64) throws(Gap) {
         spare = files.filter { $0.head == nil }.map(\.name)
         let begun = files.compactMap { name, head in head.map { Segment(file: name, head: $0) } }

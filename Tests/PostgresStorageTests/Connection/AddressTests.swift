@@ -1,4 +1,4 @@
-// Addresses of databases: what is one, and that nobody sees a password.
+// Addresses of databases: which texts are addresses, and that nobody sees a password.
 
 import Testing
 

@@ -15,7 +15,7 @@ struct TestDatabase: Sendable {
     private let server: PostgresServer
     let name: String
 
-    /// - Parameter server: nil: the one that all tests share.
+    /// - Parameter server: nil means the server that all tests share.
     init(owner: String = "postgres", on server: PostgresServer? = nil) throws {
         let server = try server ?? PostgresServer.running()
         self.server = server
