@@ -80,6 +80,11 @@ package struct PeerLinks: Sendable {
         members?.filter { !$0.endpoint.isEmpty } ?? []
     }
 
+    /// Whether a member still announces the address that was read.
+    private func isAnnounced(_ member: Members.Member) async -> Bool {
+        PeerLinks.reachable(await others()).contains(member)
+    }
+
     /// Keeps a connection to an address.
     ///
     /// - Parameter member: The member that announced the address. The connection is kept while the
@@ -92,7 +97,7 @@ package struct PeerLinks: Sendable {
         while !Task.isCancelled {
             let began = node.environment.now()
             if let member {
-                if !PeerLinks.reachable(await others()).contains(member) { return }
+                if await !isAnnounced(member) { return }
                 if node.isLinked(to: member.nodeID) {
                     try? await node.environment.sleep(PeerLinks.lookPause)
                     continue
@@ -100,6 +105,8 @@ package struct PeerLinks: Sendable {
             }
             if Task.isCancelled { return }
             let (ending, wasConnected) = await connect(endpoint)
+            // A member that was removed is not one that is away.
+            if let member, await !isAnnounced(member) { return }
             node.note(endpoint, ending)
             if Task.isCancelled { return }
             if ending.reason != lastReason { tell(ending, of: endpoint) }
